@@ -1,0 +1,64 @@
+"""The command `hintbound`. Each module beside this one is one command; its `command` is a click command or group.
+
+Modules are imported only when their command is called, so that `hintbound --help` stays quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+import traceback
+
+import click
+
+from hintbound import __version__
+from hintbound.errors import CannotStart
+from hintbound.protocol import ExitCode
+
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(module.name for module in pkgutil.iter_modules(__path__))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        command = importlib.import_module(f"{__name__}.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="hintbound")
+def hintbound() -> None:
+    """Conformance and chaos tests for Kubernetes pod.status.nominatedNodeName: a hint is not a binding."""
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the command line and exit: 0 pass, 1 fail, 2 unknown, 130 interrupted, 254 cannot start, 255 internal."""
+    try:
+        outcome = hintbound.main(args, prog_name="hintbound", standalone_mode=False)
+    except CannotStart as error:
+        _complain(str(error))
+        sys.exit(ExitCode.CANNOT_START)
+    except click.ClickException as error:
+        context = getattr(error, "ctx", None)
+        where = f" See `{context.command_path} --help`." if context else ""
+        _complain(f"{error.format_message()}{where}")
+        sys.exit(ExitCode.CANNOT_START)
+    except (KeyboardInterrupt, click.Abort):
+        _complain("interrupted.")
+        sys.exit(ExitCode.INTERRUPTED)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(ExitCode.PASS)
+    except Exception:
+        traceback.print_exc()
+        _complain("internal error: please report it with the lines above.")
+        sys.exit(ExitCode.INTERNAL)
+    sys.exit(outcome if isinstance(outcome, int) else ExitCode.PASS)
+
+
+def _complain(message: str) -> None:
+    click.echo(f"hintbound: {message}", err=True)

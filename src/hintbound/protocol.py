@@ -1,0 +1,110 @@
+"""The vocabulary that every part shares: verdicts, severities, levels, gates, actors, keys. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum, StrEnum
+from typing import Final
+
+Seconds = float
+"""A duration."""
+
+
+class Verdict(StrEnum):
+    """What a judged behaviour came to (Jepsen's tri-state and gateway-api's two kinds of not run)."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    UNKNOWN = "unknown"
+    """Nothing was proven: a recorder had a gap, the traffic was too little, a fault never bit, a judge crashed."""
+    SKIP = "skip"
+    """The cluster lacks a capability that the behaviour needs; the reason names it."""
+    NOT_SUPPORTED = "not-supported"
+    """The behaviour does not apply to these versions and gates."""
+
+
+_WORST_FIRST: Final = (Verdict.FAIL, Verdict.UNKNOWN, Verdict.PASS)
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """The verdict of a whole: fail > unknown > pass. Skips do not count; nothing judged at all is unknown."""
+    seen = set(verdicts)
+    return next((verdict for verdict in _WORST_FIRST if verdict in seen), Verdict.UNKNOWN)
+
+
+class ExitCode(IntEnum):
+    """Exit codes of every command and of pytest with the plugin."""
+
+    PASS = 0
+    FAIL = 1
+    UNKNOWN = 2
+    INTERRUPTED = 130
+    CANNOT_START = 254
+    INTERNAL = 255
+
+
+EXIT_CODES: Final = {
+    Verdict.PASS: ExitCode.PASS,
+    Verdict.FAIL: ExitCode.FAIL,
+    Verdict.UNKNOWN: ExitCode.UNKNOWN,
+}
+
+
+class Severity(StrEnum):
+    """How bad a broken sentence is."""
+
+    VIOLATION = "violation"
+    """The protocol is broken."""
+    HAZARD = "hazard"
+    """Legal but harmful, e.g. a stale hint that hides a pod from autoscalers."""
+
+
+class Level(StrEnum):
+    """What a behaviour asks of a cluster: core needs neither component restarts nor several apiservers."""
+
+    CORE = "core"
+    EXTENDED = "extended"
+
+
+class Profile(StrEnum):
+    """Which levels a run judges."""
+
+    CORE = "core"
+    EXTENDED = "extended"
+    ALL = "all"
+
+    def includes(self, level: Level) -> bool:
+        """Whether a behaviour of this level belongs to the profile."""
+        return self is Profile.ALL or self.value == level.value
+
+
+class ComponentKind(StrEnum):
+    """The programs of a control plane, spelled as Kubernetes spells them."""
+
+    ETCD = "etcd"
+    APISERVER = "kube-apiserver"
+    SCHEDULER = "kube-scheduler"
+    CONTROLLER_MANAGER = "kube-controller-manager"
+    KWOK = "kwok"
+
+
+class Actor(StrEnum):
+    """Who speaks to the apiserver. Each has a user of its own; NNN is written only by named actor users."""
+
+    ADMIN = "hintbound-admin"
+    """Sets the stage: namespaces, nodes, RBAC. Never part of a judged act."""
+    AUTHOR = "hintbound-author"
+    """Creates, changes and deletes pods, as a workload controller does."""
+    NOMINATOR = "hintbound-nominator"
+    """Writes hints: `patch pods/status` and nothing else."""
+    OBSERVER = "hintbound-observer"
+    """Watches. Reads only."""
+
+
+NOMINATED_NODE_NAME_FOR_EXPECTATION: Final = "NominatedNodeNameForExpectation"
+CLEARING_NOMINATED_NODE_NAME_AFTER_BINDING: Final = "ClearingNominatedNodeNameAfterBinding"
+
+TEST_LABEL: Final = "hintbound.dev/test"
+"""On namespaces and nodes: which scenario they belong to."""
+MARKER_LABEL: Final = "hintbound.dev/marker"
+"""On the object whose sight tells that a recorder has caught up."""

@@ -1,0 +1,1 @@
+"""What a cluster must do; a vendor reads this like a specification."""
