@@ -1,0 +1,160 @@
+"""What a cluster is to the rest: one Protocol, and the capabilities that tell what this one can do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Protocol
+
+from hintbound.kube.client import Client
+from hintbound.kube.exchange import Tap
+from hintbound.kube.metrics import Metrics
+from hintbound.protocol import Actor, ComponentKind, Seconds
+
+
+class Capability(StrEnum):
+    """What a provider can offer beyond an apiserver that answers. A test names what it needs."""
+
+    AUDIT = "AUDIT"
+    """The audit log of pods at level RequestResponse can be read."""
+    FAKE_NODES = "FAKE_NODES"
+    """KWOK plays kubelet on nodes that a test creates."""
+    ACTORS = "ACTORS"
+    """Each actor has a user of its own."""
+    OWN_SCHEDULER = "OWN_SCHEDULER"
+    """A further kube-scheduler with a `schedulerName`, gates and configuration of its own can be started."""
+    RESTART_COMPONENT = "RESTART_COMPONENT"
+    """A component can be stopped, killed and started again."""
+    PAUSE_COMPONENT = "PAUSE_COMPONENT"
+    """A component can be made to stand still (SIGSTOP) and go on (SIGCONT)."""
+    MANY_APISERVERS = "MANY_APISERVERS"
+    """Further apiservers, with other gates or of another version, can be started on the same etcd."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentState:
+    """One component as it is now: its version and gates as it says itself, never as we set them."""
+
+    name: str
+    kind: ComponentKind
+    version: str
+    gates: Mapping[str, bool] | None = None
+    """From `kubernetes_feature_enabled`; None when the component cannot be asked."""
+    source: str = ""
+    """How version and gates were read."""
+
+
+class Component(Protocol):
+    """A handle on one running component."""
+
+    @property
+    def name(self) -> str:
+        """Unique in its cluster, e.g. `kube-scheduler` or `kube-scheduler-own-1`."""
+
+    @property
+    def kind(self) -> ComponentKind:
+        """Which program it is."""
+
+    async def metrics(self, *families: str) -> Metrics:
+        """These families of its `/metrics`, read now; all when none is named."""
+
+    async def stop(self) -> None:
+        """End it politely."""
+
+    async def kill(self) -> None:
+        """SIGKILL."""
+
+    async def restart(self) -> None:
+        """Stop it if it runs, start it again as it was, wait until it is ready."""
+
+    def pause(self) -> None:
+        """SIGSTOP."""
+
+    def resume(self) -> None:
+        """SIGCONT."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerSpec:
+    """A kube-scheduler of one's own."""
+
+    scheduler_name: str
+    """The `schedulerName` whose pods it serves."""
+    gates: Mapping[str, bool] = field(default_factory=dict)
+    """Added to the cluster's gates."""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """Top-level keys of KubeSchedulerConfiguration to replace."""
+    version: str | None = None
+    """Another Kubernetes version than the cluster's."""
+    flags: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ApiserverSpec:
+    """A further kube-apiserver on the same etcd."""
+
+    gates: Mapping[str, bool] = field(default_factory=dict)
+    version: str | None = None
+    emulate: str | None = None
+    flags: Sequence[str] = ()
+
+
+class Cluster(Protocol):
+    """A control plane that tests run against."""
+
+    @property
+    def name(self) -> str:
+        """Its name in this run: `shared` or `exclusive`."""
+
+    @property
+    def provider(self) -> str:
+        """`embedded`, `kind` or `existing`."""
+
+    @property
+    def spec(self) -> str:
+        """The SPEC that made it, in full."""
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """What it offers."""
+
+    @property
+    def deviations(self) -> Sequence[str]:
+        """Where it differs from an ordinary cluster, one sentence each, for the report."""
+
+    @property
+    def scheduler_name(self) -> str:
+        """The `schedulerName` of the scheduler that it came with."""
+
+    async def start(self) -> None:
+        """Make it ready. Raises CannotStart; nothing is left running then."""
+
+    async def close(self) -> None:
+        """Remove everything that this object created, and only that. May be called twice."""
+
+    def client(self, actor: Actor, tap: Tap | None = None, server: str | None = None) -> Client:
+        """A client that speaks as this actor, to the first apiserver or the one named."""
+
+    def audit_logs(self) -> Sequence[Path]:
+        """The audit log files, one per apiserver; none without the capability."""
+
+    async def components(self) -> Sequence[ComponentState]:
+        """Every component, asked now."""
+
+    def component(self, name: str) -> Component:
+        """A handle on a component by name. Raises KeyError."""
+
+    async def add_scheduler(self, spec: SchedulerSpec) -> Component:
+        """Start a scheduler of one's own and wait until it is ready."""
+
+    async def add_apiserver(self, spec: ApiserverSpec) -> Component:
+        """Start a further apiserver and wait until it is ready; `client(server=name)` speaks to it."""
+
+    async def remove(self, component: Component) -> None:
+        """End a component that was added, and forget it."""
+
+
+READY_WITHIN: Seconds = 60.0
+"""How long a component may take; generous, because a shared machine can be very slow. Measured: under 4 s for all."""

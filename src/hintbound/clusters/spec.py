@@ -1,0 +1,127 @@
+"""Reads `--cluster SPEC`: `PROVIDER[:TARGET][,key=value…]`.
+
+    embedded                                   the default version
+    embedded:1.34,NominatedNodeNameForExpectation=true
+    embedded:1.37,emulate=1.35                 a newer binary that behaves by an older table of gates
+    embedded:1.35,kube-scheduler.SchedulerAsyncAPICalls=true       a gate for one component only
+    embedded:src=DIR                           builds a Kubernetes checkout
+    existing:CONTEXT                           a context of your kubeconfig
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hintbound.errors import CannotStart, one_of
+from hintbound.protocol import ComponentKind
+
+PROVIDERS = ("embedded", "existing")
+_GATE = re.compile(r"[A-Z][A-Za-z0-9]+")
+_MINOR = re.compile(r"1\.\d{1,2}")
+_GATED = (ComponentKind.APISERVER, ComponentKind.CONTROLLER_MANAGER, ComponentKind.SCHEDULER)
+_BOOLEANS = {"true": True, "false": False}
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSpec:
+    """A parsed SPEC. `str()` gives it back in a canonical form."""
+
+    provider: str
+    target: str = ""
+    """The version for embedded, the context for existing."""
+    gates: Mapping[str, bool] = field(default_factory=dict)
+    """For every component."""
+    component_gates: Mapping[ComponentKind, Mapping[str, bool]] = field(default_factory=dict)
+    """On top of `gates`, for one kind."""
+    emulate: str | None = None
+    src: Path | None = None
+
+    def gates_of(self, kind: ComponentKind) -> dict[str, bool]:
+        """The gates to set on a component of this kind."""
+        return {**self.gates, **self.component_gates.get(kind, {})}
+
+    def __str__(self) -> str:
+        options = [f"{gate}={str(on).lower()}" for gate, on in sorted(self.gates.items())]
+        for kind, gates in sorted(self.component_gates.items()):
+            options += [f"{kind}.{gate}={str(on).lower()}" for gate, on in sorted(gates.items())]
+        options += [f"emulate={self.emulate}"] if self.emulate else []
+        options += [f"src={self.src}"] if self.src else []
+        parts = [part for part in (self.target, *options) if part]
+        return ":".join([self.provider, ",".join(parts)] if parts else [self.provider])
+
+
+def parse(text: str) -> ClusterSpec:
+    """Read a SPEC. Raises CannotStart naming the part that is wrong and what it may be."""
+    provider, _, rest = text.strip().partition(":")
+    if provider not in PROVIDERS:
+        raise one_of("cluster provider", provider, list(PROVIDERS))
+    target = ""
+    options: dict[str, str] = {}
+    for index, part in enumerate(part.strip() for part in rest.split(",") if part.strip()):
+        key, equals, value = part.partition("=")
+        if not equals and index == 0:
+            target = part
+        elif not equals:
+            raise CannotStart(f"{part!r} in cluster {text!r} has no value.", next_step="Write it as key=value.")
+        elif key in options:
+            raise CannotStart(f"{key!r} stands twice in cluster {text!r}.", next_step="Keep one of them.")
+        else:
+            options[key] = value
+    if provider == "existing":
+        return _existing(text, target, options)
+    return _embedded(text, target, options)
+
+
+def _existing(text: str, target: str, options: Mapping[str, str]) -> ClusterSpec:
+    if options:
+        raise CannotStart(
+            f"cluster {text!r} sets {', '.join(sorted(options))}, but an existing cluster is taken as it is.",
+            next_step="Write existing:CONTEXT alone.",
+        )
+    if not target:
+        raise CannotStart(f"cluster {text!r} names no context.", next_step="Write existing:CONTEXT.")
+    return ClusterSpec("existing", target)
+
+
+def _embedded(text: str, target: str, options: Mapping[str, str]) -> ClusterSpec:
+    gates: dict[str, bool] = {}
+    per_kind: dict[ComponentKind, dict[str, bool]] = {}
+    emulate: str | None = None
+    src: Path | None = None
+    for key, value in options.items():
+        kind, dot, gate = key.rpartition(".")
+        if key == "emulate":
+            if not _MINOR.fullmatch(value):
+                raise CannotStart(f"emulate={value!r} is no Kubernetes minor.", next_step="Write e.g. emulate=1.34.")
+            emulate = value
+        elif key == "src":
+            src = Path(value).expanduser()
+        elif dot:
+            if kind not in _GATED:
+                raise one_of("component", kind, [str(kind) for kind in _GATED])
+            per_kind.setdefault(ComponentKind(kind), {})[_gate(gate, text)] = _boolean(gate, value)
+        else:
+            gates[_gate(key, text)] = _boolean(key, value)
+    if src and target:
+        raise CannotStart(
+            f"cluster {text!r} names both a version and a source folder.", next_step="Keep one of them."
+        )
+    return ClusterSpec("embedded", target, gates, per_kind, emulate, src)
+
+
+def _gate(name: str, text: str) -> str:
+    if not _GATE.fullmatch(name):
+        raise CannotStart(
+            f"{name!r} in cluster {text!r} is neither an option (emulate, src) nor a feature gate.",
+            next_step="Gates are written as Kubernetes spells them, e.g. NominatedNodeNameForExpectation=true.",
+        )
+    return name
+
+
+def _boolean(gate: str, value: str) -> bool:
+    if value.lower() not in _BOOLEANS:
+        raise CannotStart(f"gate {gate}={value!r} is no boolean.", next_step="Write true or false.")
+    return _BOOLEANS[value.lower()]
