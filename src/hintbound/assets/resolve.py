@@ -1,0 +1,131 @@
+"""Where programs come from, first hit wins: HINTBOUND_ASSETS, the cache, the official release, a build."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from hintbound.assets import build, cache, download, given, pins, proof, source, toolchain
+from hintbound.assets.manifest import Made
+from hintbound.assets.pins import CONTROL_PLANE, DEFAULT_VERSION, Pin
+from hintbound.assets.progress import Show, for_stderr
+from hintbound.errors import CannotStart
+from hintbound.protocol import ComponentKind
+
+
+@dataclass(frozen=True, slots=True)
+class Binaries(Mapping[ComponentKind, Path]):
+    """Programs of one Kubernetes version, ready to run. `version` is what they report, without the v."""
+
+    version: str
+    paths: Mapping[ComponentKind, Path]
+
+    def __getitem__(self, kind: ComponentKind) -> Path:
+        return self.paths[kind]
+
+    def __iter__(self) -> Iterator[ComponentKind]:
+        return iter(self.paths)
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+
+def binaries(
+    version: str = DEFAULT_VERSION, *, checkout: Path | None = None, show: Show | None = None
+) -> Binaries:
+    """All that a cluster runs: the control plane of `version` (or of a Kubernetes checkout), etcd, KWOK."""
+    show = show or for_stderr()
+    plane = from_source(checkout, show=show) if checkout else control_plane(version, show=show)
+    others = {ComponentKind.ETCD: etcd(show=show), ComponentKind.KWOK: kwok(show=show)}
+    return Binaries(plane.version, {**plane.paths, **others})
+
+
+def control_plane(version: str = DEFAULT_VERSION, *, show: Show | None = None) -> Binaries:
+    """kube-apiserver, kube-controller-manager and kube-scheduler of `1.35.4`, `1.35` or `latest`.
+
+    Downloads or builds what is missing, which takes minutes. Raises CannotStart.
+    """
+    exact = pins.resolve_version(version)
+    own = given.control_plane(exact, CONTROL_PLANE)
+    if own is not None:
+        return Binaries(exact, {kind: own[kind] for kind in CONTROL_PLANE})
+    entry = _pinned(pins.kubernetes(exact), show or for_stderr())
+    return Binaries(exact, {kind: entry.file(kind) for kind in CONTROL_PLANE})
+
+
+def etcd(*, show: Show | None = None) -> Path:
+    """The etcd program. Raises CannotStart."""
+    return _program(pins.etcd, "etcd", show)
+
+
+def kwok(*, show: Show | None = None) -> Path:
+    """The KWOK controller. Raises CannotStart."""
+    return _program(pins.kwok, "kwok", show)
+
+
+def kwokctl(*, show: Show | None = None) -> Path:
+    """KWOK's own cluster tool, of the same release: the benchmarks' yardstick. Raises CannotStart."""
+    return _program(pins.kwokctl, "kwok", show)
+
+
+def from_source(folder: Path, *, show: Show | None = None) -> Binaries:
+    """The control plane of a Kubernetes checkout, built once per content of it. Raises CannotStart."""
+    return Binaries(*source.control_plane(folder, show or for_stderr()))
+
+
+def key(pin: Pin) -> cache.Key:
+    """Where the cache keeps what a pin becomes."""
+    return cache.Key(pin.name, pin.version, pin.build, pin.title)
+
+
+def _program(pin: Callable[[], Pin], folder_name: str, show: Show | None) -> Path:
+    own = given.program(pin.__name__, folder_name=folder_name)
+    return own or _pinned(pin(), show or for_stderr()).file(pin.__name__)
+
+
+def _pinned(pin: Pin, show: Show) -> cache.Entry:
+    return cache.obtain(key(pin), lambda folder: _make(pin, folder, show), show)
+
+
+def _make(pin: Pin, folder: Path, show: Show) -> Made:
+    made = _download(pin, folder, show) if pin.name == "kubernetes" else "no official download"
+    if isinstance(made, str):
+        made = _build(pin, folder, show, instead_of=made)
+    try:
+        said = proof.reported_versions({name: folder / name for name in pin.programs})
+    except proof.NotRunnableError as error:
+        raise CannotStart(
+            f"{pin.title} does not run on this machine: {error}.",
+            next_step="Set HINTBOUND_CACHE to a folder whose disk is not mounted `noexec`.",
+        ) from error
+    wrong = {name: version for name, version in said.items() if version.partition("+")[0] != pin.version}
+    if wrong:
+        name, version = next(iter(wrong.items()))
+        raise CannotStart(
+            f"{made.origin} gave {name} {version} instead of {pin.version}.", next_step="Use another mirror."
+        )
+    return made
+
+
+def _download(pin: Pin, folder: Path, show: Show) -> Made | str:
+    """What was downloaded, or why nothing could be."""
+    try:
+        return Made(source="download", origin=download.release(pin.version, pin.programs, folder, show))
+    except download.UnavailableError as error:
+        for name in pin.programs:
+            (folder / name).unlink(missing_ok=True)
+        return str(error)
+
+
+def _build(pin: Pin, folder: Path, show: Show, *, instead_of: str) -> Made:
+    try:
+        tools = toolchain.find(pin.go, show)
+    except CannotStart as error:
+        raise CannotStart(
+            f"{pin.title} can be neither downloaded ({instead_of}) nor built: {error.message}",
+            next_step=f"{error.next_step} Or set HINTBOUND_ASSETS to a folder with the binaries.",
+        ) from error
+    if pin.name == "kubernetes":
+        show.say(f"{instead_of}; {pin.title} is built from source, which takes some minutes")
+    return build.pin(pin, folder, tools, show)
