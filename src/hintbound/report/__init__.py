@@ -1,0 +1,26 @@
+"""What a run came to: one result model, the folder it lands in, and the writers that read it."""
+
+from hintbound.report.folder import RunFolder, latest_run
+from hintbound.report.model import (
+    ClusterInfo,
+    ComponentInfo,
+    Outcome,
+    ProfileResult,
+    Run,
+    Statistics,
+    profile_result,
+    run_verdict,
+)
+
+__all__ = [
+    "ClusterInfo",
+    "ComponentInfo",
+    "Outcome",
+    "ProfileResult",
+    "Run",
+    "RunFolder",
+    "Statistics",
+    "latest_run",
+    "profile_result",
+    "run_verdict",
+]

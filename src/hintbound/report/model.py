@@ -1,0 +1,235 @@
+"""The result of a run as one value: what `run.json` keeps and what every report is written from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from hintbound.errors import CannotStart
+from hintbound.protocol import Level, Profile, Seconds, Severity, Verdict, worst
+
+FORMAT: Final = "hintbound.dev/run/v1alpha1"
+
+STILL_RUNNING: Final = "still running or killed: the run has not come to its end"
+"""What a provisional `run.json` gives as its reason."""
+
+
+class ProfileResult(StrEnum):
+    """What one level of a profile came to (the rules are gateway-api's)."""
+
+    SUCCESS = "success"
+    PARTIAL = "partial"
+    """Nothing failed, but a behaviour was skipped or could not be judged: not conformant."""
+    FAILURE = "failure"
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentInfo:
+    """One program of a control plane, with its gates as it reported them itself."""
+
+    name: str
+    """Which of several of its kind: `kube-scheduler`, `kube-scheduler-2`."""
+    kind: str
+    version: str
+    gates: Mapping[str, bool] | None = None
+    """None: it does not tell (etcd), or could not be read."""
+    source: str = ""
+    """Where the gates were read, e.g. `kubernetes_feature_enabled on /metrics`; or why they are not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterInfo:
+    """One cluster of the run: what it is made of, what it can do, where it is unlike a default one."""
+
+    name: str
+    components: tuple[ComponentInfo, ...] = ()
+    capabilities: tuple[str, ...] = ()
+    deviations: tuple[str, ...] = ()
+    """Differences from a default cluster that a reader must know, one sentence each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one behaviour came to."""
+
+    behaviour: str
+    """Its id, e.g. `NNN-HINT-TAKEN`."""
+    must: str
+    level: Level
+    verdict: Verdict
+    reason: str = ""
+    """Why it failed, was not judged or does not apply; empty for a pass."""
+    why: str = ""
+    source: str = ""
+    applies: str = ""
+    file: str = ""
+    """Relative node id of the test."""
+    severity: Severity | None = None
+    duration_seconds: Seconds = 0.0
+    test: str = ""
+    namespace: str = ""
+    cluster: str = ""
+    evidence: tuple[str, ...] = ()
+    """Short lines: who, which pod, which version, what was awaited, what came instead."""
+    repro: str = ""
+    """The command that runs this behaviour again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """How many behaviours came to which verdict."""
+
+    passed: int = 0
+    failed: int = 0
+    unknown: int = 0
+    skipped: int = 0
+    not_supported: int = 0
+
+    @classmethod
+    def of(cls, outcomes: Iterable[Outcome]) -> Statistics:
+        """Count."""
+        counts = Counter(outcome.verdict for outcome in outcomes)
+        return cls(*(counts[verdict] for verdict in _COUNTED))
+
+    def items(self) -> list[tuple[Verdict, int]]:
+        """Every verdict with its count, also zero, in a fixed order."""
+        numbers = (self.passed, self.failed, self.unknown, self.skipped, self.not_supported)
+        return list(zip(_COUNTED, numbers, strict=True))
+
+
+_COUNTED: Final = (Verdict.PASS, Verdict.FAIL, Verdict.UNKNOWN, Verdict.SKIP, Verdict.NOT_SUPPORTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run. `verdict` was decided by whoever ran it; no writer changes it."""
+
+    id: str
+    suite_version: str
+    started: str
+    """RFC 3339, UTC."""
+    cluster_spec: str
+    profile: Profile
+    verdict: Verdict
+    reason: str = ""
+    """Why the verdict is what it is, where the outcomes do not say it: interrupted, still running."""
+    finished: str = ""
+    duration_seconds: Seconds = 0.0
+    provider: str = ""
+    jobs: int = 1
+    seed: int | None = None
+    command: tuple[str, ...] = ()
+    """The command line, word by word."""
+    python: str = ""
+    platform: str = ""
+    clusters: tuple[ClusterInfo, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
+    notes: tuple[str, ...] = ()
+    """Warnings that belong to the run as a whole."""
+
+    def of_level(self, level: Level) -> tuple[Outcome, ...]:
+        """The outcomes of one level, in the order of the run."""
+        return tuple(outcome for outcome in self.outcomes if outcome.level is level)
+
+    def components(self) -> list[tuple[ClusterInfo, ComponentInfo]]:
+        """Every component of every cluster."""
+        return [(cluster, component) for cluster in self.clusters for component in cluster.components]
+
+    def to_json(self) -> dict[str, Any]:
+        """As `run.json` keeps it: the verdict stands near the top, so that `head` shows it."""
+        head = {"format": FORMAT, "id": self.id, "verdict": str(self.verdict), "reason": self.reason}
+        return head | {key: value for key, value in _plain(self).items() if key not in head}
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Run:
+        """Read it back.
+
+        Raises:
+            CannotStart: it is not the record of a run, or one that this version cannot read.
+        """
+        if record.get("format") != FORMAT:
+            raise CannotStart(
+                f"this run.json cannot be read: its format is {record.get('format')!r}, not {FORMAT!r}.",
+                next_step="Read it with the hintbound that wrote it (suiteVersion in the file).",
+            )
+        try:
+            return _run(record)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise CannotStart(
+                f"run.json is damaged: {type(error).__name__}: {error}.",
+                next_step="Run again, or use another copy.",
+            ) from error
+
+
+def run_verdict(outcomes: Sequence[Outcome]) -> Verdict:
+    """The verdict of a run that came to its end: fail > unknown > pass; nothing judged is unknown."""
+    return worst(outcome.verdict for outcome in outcomes)
+
+
+def profile_result(outcomes: Sequence[Outcome]) -> ProfileResult:
+    """What the behaviours of one level came to together.
+
+    One skipped or unjudged behaviour makes it partial, and so does having judged none; a behaviour that does
+    not apply to these versions and gates does not count.
+    """
+    verdicts = [outcome.verdict for outcome in outcomes if outcome.verdict is not Verdict.NOT_SUPPORTED]
+    if Verdict.FAIL in verdicts:
+        return ProfileResult.FAILURE
+    if verdicts and all(verdict is Verdict.PASS for verdict in verdicts):
+        return ProfileResult.SUCCESS
+    return ProfileResult.PARTIAL
+
+
+def _plain(value: Any) -> Any:
+    """Dataclasses to JSON, field names in camelCase as Kubernetes has them."""
+    if hasattr(value, "__dataclass_fields__"):
+        return {_camel(name): _plain(getattr(value, name)) for name in value.__dataclass_fields__}
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, StrEnum):
+        return str(value)
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(part.capitalize() for part in rest)
+
+
+def _fields(kind: type, record: Mapping[str, Any]) -> dict[str, Any]:
+    """The known fields of a record; lists become tuples. Unknown ones are from a later version."""
+    names = {_camel(name): name for name in kind.__dataclass_fields__}  # type: ignore[attr-defined]
+    return {
+        names[key]: tuple(value) if isinstance(value, list) else value
+        for key, value in record.items()
+        if key in names
+    }
+
+
+def _run(record: Mapping[str, Any]) -> Run:
+    values = _fields(Run, record)
+    values["verdict"] = Verdict(record["verdict"])
+    values["profile"] = Profile(record["profile"])
+    values["clusters"] = tuple(map(_cluster, record.get("clusters", ())))
+    values["outcomes"] = tuple(map(_outcome, record.get("outcomes", ())))
+    return Run(**values)
+
+
+def _cluster(record: Mapping[str, Any]) -> ClusterInfo:
+    values = _fields(ClusterInfo, record)
+    values["components"] = tuple(
+        ComponentInfo(**_fields(ComponentInfo, c)) for c in record.get("components", ())
+    )
+    return ClusterInfo(**values)
+
+
+def _outcome(record: Mapping[str, Any]) -> Outcome:
+    values = _fields(Outcome, record)
+    values["verdict"] = Verdict(record["verdict"])
+    values["level"] = Level(record["level"])
+    if record.get("severity"):
+        values["severity"] = Severity(record["severity"])
+    return Outcome(**values)
