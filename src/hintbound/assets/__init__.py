@@ -7,7 +7,16 @@ minutes; call it before an event loop runs. All failures are CannotStart.
 
 from hintbound.assets.pins import DEFAULT_VERSION, resolve_version, versions
 from hintbound.assets.progress import Show
-from hintbound.assets.resolve import Binaries, binaries, control_plane, etcd, from_source, kwok, kwokctl
+from hintbound.assets.resolve import (
+    Binaries,
+    binaries,
+    control_plane,
+    etcd,
+    from_source,
+    kwok,
+    kwokctl,
+    pinned_version,
+)
 
 __all__ = [
     "DEFAULT_VERSION",
@@ -19,6 +28,7 @@ __all__ = [
     "from_source",
     "kwok",
     "kwokctl",
+    "pinned_version",
     "resolve_version",
     "versions",
 ]

@@ -18,7 +18,7 @@ from pathlib import Path
 import platformdirs
 
 from hintbound.assets import disk, locks, machine
-from hintbound.assets.manifest import MANIFEST, Made, Manifest
+from hintbound.assets.manifest import Made, Manifest
 from hintbound.assets.progress import Show
 from hintbound.errors import CannotStart
 
@@ -69,16 +69,17 @@ def obtain(key: Key, make: Callable[[Path], Made], show: Show) -> Entry:
     Raises CannotStart about the disk, and whatever `make` raises; then nothing is left behind.
     """
     path = root() / key.folder
-    _keep(path)
+    keep(path)
     entry = look(path)
     if entry is not None and not entry.problem:
         return entry
     with disk.touching(root()):
-        lock = _lock_file(path)
+        (root() / ".locks").mkdir(parents=True, exist_ok=True)
         with locks.alone(
-            lock, on_wait=lambda: show.say(f"another hintbound is getting {key.title}; waiting for it")
+            make_lock(path),
+            on_wait=lambda: show.say(f"another hintbound is getting {key.title}; waiting for it"),
         ):
-            _keep(path)
+            keep(path)
             entry = look(path)
             if entry is not None and not entry.problem:
                 return entry
@@ -182,6 +183,11 @@ def use_lock(path: Path) -> Path:
     return root() / ".locks" / f"{path.name}.use"
 
 
+def make_lock(path: Path) -> Path:
+    """The lock file that whoever makes the entry holds alone."""
+    return root() / ".locks" / f"{path.name}.lock"
+
+
 def _make(key: Key, path: Path, make: Callable[[Path], Made]) -> None:
     with temporary() as folder:
         inside = folder / "entry"
@@ -191,29 +197,8 @@ def _make(key: Key, path: Path, make: Callable[[Path], Made]) -> None:
         inside.rename(path)
 
 
-def _keep(path: Path) -> None:
-    """Tell `prune` that this process uses the entry. Where no lock can be taken nobody can prune either."""
+def keep(path: Path) -> None:
+    """Tell `prune` that this process uses `path`. Where no lock can be taken nobody can prune either."""
     if _in_use.get(path) is None and (path.parent / ".locks").is_dir():
         with disk.touching(use_lock(path), deed="read"):
             _in_use[path] = locks.shared(use_lock(path))
-
-
-def _lock_file(path: Path) -> Path:
-    folder = root() / ".locks"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder / f"{path.name}.lock"
-
-
-__all__ = [
-    "MANIFEST",
-    "Entry",
-    "Key",
-    "entries",
-    "look",
-    "obtain",
-    "remove",
-    "root",
-    "sweep",
-    "temporary",
-    "use_lock",
-]

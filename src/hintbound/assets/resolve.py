@@ -32,11 +32,11 @@ class Binaries(Mapping[ComponentKind, Path]):
 
 
 def binaries(
-    version: str = DEFAULT_VERSION, *, checkout: Path | None = None, show: Show | None = None
+    version: str = DEFAULT_VERSION, *, checkout: Path | str | None = None, show: Show | None = None
 ) -> Binaries:
     """All that a cluster runs: the control plane of `version` (or of a Kubernetes checkout), etcd, KWOK."""
     show = show or for_stderr()
-    plane = from_source(checkout, show=show) if checkout else control_plane(version, show=show)
+    plane = from_source(checkout, show=show)[1] if checkout else control_plane(version, show=show)
     others = {ComponentKind.ETCD: etcd(show=show), ComponentKind.KWOK: kwok(show=show)}
     return Binaries(plane.version, {**plane.paths, **others})
 
@@ -69,9 +69,17 @@ def kwokctl(*, show: Show | None = None) -> Path:
     return _program(pins.kwokctl, "kwok", show)
 
 
-def from_source(folder: Path, *, show: Show | None = None) -> Binaries:
-    """The control plane of a Kubernetes checkout, built once per content of it. Raises CannotStart."""
-    return Binaries(*source.control_plane(folder, show or for_stderr()))
+def from_source(folder: Path | str, *, show: Show | None = None) -> tuple[str, Binaries]:
+    """Version and programs of a Kubernetes checkout, built once per content of it. Raises CannotStart."""
+    version, paths = source.control_plane(Path(folder), show or for_stderr())
+    return version, Binaries(version, paths)
+
+
+def pinned_version(kind: ComponentKind) -> str:
+    """The version of etcd or KWOK that `etcd()` and `kwok()` give. Raises CannotStart."""
+    pin = {ComponentKind.ETCD: pins.etcd, ComponentKind.KWOK: pins.kwok}[kind]
+    own = given.program(kind, folder_name=kind)
+    return proof.reported_version(own) if own else pin().version
 
 
 def key(pin: Pin) -> cache.Key:

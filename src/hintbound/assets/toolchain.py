@@ -42,9 +42,8 @@ class Toolchain:
         if self.ours:
             fixed["GOROOT"] = str(self.go.parents[1])
         if self.ours or "HOME" not in os.environ:
-            own = cache.root() / ".go"
-            fixed["GOCACHE"] = os.environ.get("GOCACHE") or str(own / "build")
-            fixed["GOMODCACHE"] = os.environ.get("GOMODCACHE") or str(own / "mod")
+            fixed["GOCACHE"] = os.environ.get("GOCACHE") or str(_own_caches() / "build")
+            fixed["GOMODCACHE"] = os.environ.get("GOMODCACHE") or str(_own_caches() / "mod")
         return os.environ | fixed | more
 
 
@@ -58,7 +57,7 @@ def find(minimum: str, show: Show) -> Toolchain:
         elif order(version) < order(minimum):
             reasons.append(f"{go} is {version}")
         else:
-            return Toolchain(go, version, ours=ours)
+            return _chosen(go, version, ours=ours)
     if order(gobin.version()) < order(minimum):
         raise CannotStart(
             f"it needs Go {minimum} or newer ({'; '.join(reasons) or 'there is none on PATH'}, "
@@ -78,7 +77,17 @@ def find(minimum: str, show: Show) -> Toolchain:
     version = _version(go)
     if version is None:
         raise CannotStart(f"{go} does not run here.", next_step=f"Install Go {minimum} or newer.")
-    return Toolchain(go, version, ours=True)
+    return _chosen(go, version, ours=True)
+
+
+def _chosen(go: Path, version: str, *, ours: bool) -> Toolchain:
+    if ours:
+        cache.keep(_own_caches())
+    return Toolchain(go, version, ours=ours)
+
+
+def _own_caches() -> Path:
+    return cache.root() / ".go"
 
 
 def order(version: str) -> tuple[int, ...]:
