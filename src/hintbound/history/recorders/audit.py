@@ -88,8 +88,8 @@ class AuditRecorder:
             self._task.cancel()
             await asyncio.wait([self._task])
             self._task = None
-        if not self.trouble:
-            self._guarded_sweep()
+        while not self.trouble and self._guarded_sweep():
+            pass
         for tail in self._tails:
             tail.close()
         if self._copy >= 0:

@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 from typing import Final
 
-_CHUNK: Final = 1 << 20
+_CHUNK: Final = 1 << 18
+"""Few enough lines at once that an event loop does not wait long for them."""
 
 
 class Tail:
@@ -22,10 +23,12 @@ class Tail:
         self._partial = b""
         self._losses: list[str] = []
         self._newest = 0
-        """When the file that is open was last seen to change (ns): older siblings were read before."""
+        """When the file that is open was last seen to change (ns): older siblings are of no interest."""
+        self._done: set[tuple[int, int, int]] = set()
+        """Device, inode and time of change of the files that were read to their end."""
 
     def lines(self) -> list[bytes]:
-        """Lines that were finished since the last call, newline included; about 1 MiB at most."""
+        """Lines that were finished since the last call, newline included; about 256 KiB at most."""
         if self._fd < 0 and not self._open(self.path, seek_end=not self._from_start):
             self._from_start = True  # a log that did not exist at the start is new from its first line on
             return []
@@ -42,7 +45,7 @@ class Tail:
         return losses
 
     def close(self) -> None:
-        """Let go of the file; half a line that never ended is told as a loss by `take_losses`."""
+        """Let go of the file."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
@@ -98,6 +101,7 @@ class Tail:
             self._losses.append(
                 f"{self.path.name} was rotated in the middle of a line of {len(self._partial)} bytes"
             )
+        self._done.add((*self._identity, self._newest))
         following = self._rotated_since()
         self.close()
         for path in (*following[:1], self.path):
@@ -115,7 +119,8 @@ class Tail:
             if not name.fullmatch(entry.name):
                 continue
             status = entry.stat()
-            if status.st_mtime_ns <= self._newest or (status.st_dev, status.st_ino) == self._identity:
+            known = (status.st_dev, status.st_ino, status.st_mtime_ns) in self._done
+            if known or status.st_mtime_ns < self._newest:
                 continue
             if entry.name.endswith(".gz"):
                 self._losses.append(f"{entry.name} was rotated and compressed before it could be read")
