@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from types import TracebackType
 from typing import Any, Final, Self
 
-import orjson
-
+from hintbound.kube.answer import Answer, as_object, parse
 from hintbound.kube.connection import Connection
-from hintbound.kube.errors import ApiError, MalformedAnswer, from_answer
-from hintbound.kube.exchange import Call, Json, Tap
+from hintbound.kube.exchange import Json, Tap
 from hintbound.kube.resources import Resource
 from hintbound.kube.watch import Watch
 from hintbound.kube.wire import Pool, exchange
@@ -45,25 +42,6 @@ class Propagation(StrEnum):
     ORPHAN = "Orphan"
     BACKGROUND = "Background"
     FOREGROUND = "Foreground"
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An answer as it came, success or not."""
-
-    call: Call
-    status: int
-    headers: Mapping[str, str]
-    """With lower-case names."""
-    raw: bytes
-    body: Any
-    """Parsed when the content type says JSON (and it is), else text."""
-
-    def error(self) -> ApiError | None:
-        """The error that this answer is; None for 2xx."""
-        if 200 <= self.status < 300:
-            return None
-        return from_answer(self.status, self.headers, self.raw, method=self.call.method, path=self.call.path)
 
 
 class Client:
@@ -149,7 +127,7 @@ class Client:
                 raw = await response.read()
         except BaseException as error:
             raise sent.fail(error, limit=limit) from error
-        parsed = _parsed(raw, sent.headers.get("content-type", ""))
+        parsed = parse(raw, sent.headers.get("content-type", ""))
         sent.finish(body=parsed)
         return Answer(sent.call, response.status, sent.headers, raw, parsed)
 
@@ -165,7 +143,7 @@ class Client:
     ) -> Json:
         """One object."""
         path = resource.path(namespace, name, subresource)
-        return _object(await self.request("GET", path, params=params, timeout=timeout))
+        return as_object(await self.request("GET", path, params=params, timeout=timeout))
 
     async def get_text(
         self, path: str, *, params: Params | None = None, timeout: Seconds | None = None
@@ -198,7 +176,7 @@ class Client:
             resourceVersion=resource_version,
             **{"continue": continue_from},
         )
-        return _object(await self.request("GET", resource.path(namespace), params=chosen, timeout=timeout))
+        return as_object(await self.request("GET", resource.path(namespace), params=chosen, timeout=timeout))
 
     def watch(
         self,
@@ -267,7 +245,7 @@ class Client:
             name = name or body["metadata"]["name"]
         chosen = _writing(params, dry_run=dry_run, field_manager=field_manager)
         path = resource.path(namespace, name, subresource)
-        return _object(await self.request("POST", path, params=chosen, body=body, timeout=timeout))
+        return as_object(await self.request("POST", path, params=chosen, body=body, timeout=timeout))
 
     async def replace(
         self,
@@ -286,7 +264,7 @@ class Client:
         namespace = _namespace(resource, namespace, body)
         path = resource.path(namespace, name or body["metadata"]["name"], subresource)
         chosen = _writing(params, dry_run=dry_run, field_manager=field_manager)
-        return _object(await self.request("PUT", path, params=chosen, body=body, timeout=timeout))
+        return as_object(await self.request("PUT", path, params=chosen, body=body, timeout=timeout))
 
     async def patch(
         self,
@@ -311,7 +289,7 @@ class Client:
             content_type=patch_type.value,
             timeout=timeout,
         )
-        return _object(answer)
+        return as_object(answer)
 
     async def apply(
         self,
@@ -368,7 +346,7 @@ class Client:
         body = {"apiVersion": "v1", "kind": "DeleteOptions", **options} if options else None
         path = resource.path(namespace, name)
         chosen = _writing(params, dry_run=dry_run, field_manager=None)
-        return _object(await self.request("DELETE", path, params=chosen, body=body, timeout=timeout))
+        return as_object(await self.request("DELETE", path, params=chosen, body=body, timeout=timeout))
 
 
 def _set(**given: Any) -> dict[str, Any]:
@@ -396,28 +374,3 @@ def _namespace(resource: Resource, given: str | None, body: Mapping[str, Any]) -
     if namespace is None:
         raise ValueError(f"{resource.plural} are namespaced, and neither the call nor the object names one")
     return str(namespace)
-
-
-def _parsed(raw: bytes, content_type: str) -> Any:
-    if "json" in content_type:
-        try:
-            return orjson.loads(raw)
-        except orjson.JSONDecodeError:
-            pass
-    return raw.decode(errors="replace")
-
-
-def _object(answer: Answer) -> Json:
-    if error := answer.error():
-        raise error
-    if isinstance(answer.body, dict):
-        return answer.body
-    raise MalformedAnswer(
-        status=answer.status,
-        reason=MalformedAnswer.usual_reason,
-        message=f"a JSON object was expected, not {answer.raw[:80]!r}",
-        method=answer.call.method,
-        path=answer.call.path,
-        body=answer.body,
-        headers=answer.headers,
-    )
