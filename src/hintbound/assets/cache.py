@@ -199,6 +199,6 @@ def _make(key: Key, path: Path, make: Callable[[Path], Made]) -> None:
 
 def keep(path: Path) -> None:
     """Tell `prune` that this process uses `path`. Where no lock can be taken nobody can prune either."""
-    if _in_use.get(path) is None and (path.parent / ".locks").is_dir():
-        with disk.touching(use_lock(path), deed="read"):
+    with disk.touching(use_lock(path), deed="read"):
+        if _in_use.get(path) is None and (path.parent / ".locks").is_dir():
             _in_use[path] = locks.shared(use_lock(path))

