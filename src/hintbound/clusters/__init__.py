@@ -1,0 +1,49 @@
+"""Control planes behind one Protocol: `embedded` (local processes) and `existing` (the user's own).
+
+A provider is one module here; `open_cluster` makes the cluster that a SPEC asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hintbound.clusters.protocol import (
+    ApiserverSpec,
+    Capability,
+    Cluster,
+    Component,
+    ComponentState,
+    SchedulerSpec,
+)
+from hintbound.clusters.spec import ClusterSpec, parse
+
+__all__ = [
+    "ApiserverSpec",
+    "Capability",
+    "Cluster",
+    "ClusterSpec",
+    "Component",
+    "ComponentState",
+    "SchedulerSpec",
+    "open_cluster",
+    "parse",
+]
+
+
+def open_cluster(
+    spec: ClusterSpec,
+    *,
+    name: str,
+    logs: Path | None = None,
+    listener: Callable[[str, Any, Any], None] = lambda _event, _process, _facts: None,
+) -> Cluster:
+    """A cluster that has not been started. `listener` is told of every turn in a component's life."""
+    if spec.provider == "existing":
+        from hintbound.clusters.existing import ExistingCluster
+
+        return ExistingCluster(spec, name=name, logs=logs, listener=listener)
+    from hintbound.clusters.embedded.cluster import EmbeddedCluster, Options
+
+    return EmbeddedCluster(spec, Options(name=name, logs=logs, listener=listener))

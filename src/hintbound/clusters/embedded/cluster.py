@@ -8,7 +8,7 @@ import itertools
 import os
 import shutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +131,11 @@ class EmbeddedComponent:
     async def close(self) -> None:
         """End it for good and let its port go."""
         await self.process.kill()
+        await self.let_go()
+
+    async def let_go(self) -> None:
+        """Close our connection and the port that we hold; the process goes on."""
+        self.process.let_go()
         if self._client:
             await self._client.aclose()
         if self._port:
@@ -220,10 +225,13 @@ class EmbeddedCluster:
         self._folder = None
 
     async def leave(self) -> None:
-        """Let go of a cluster that stays: close our connections, keep its processes."""
+        """Let go of a cluster that stays: close our connections, keep its processes and its folder."""
+        for part in self._components.values():
+            await part.let_go()
         for client in self._clients.values():
             await client.aclose()
         self._clients.clear()
+        self._folder = None
 
     def client(self, actor: Actor, tap: Tap | None = None, server: str | None = None) -> Client:
         """A client of this actor. Without a tap it is shared; with one it is new and the caller closes it."""
@@ -292,7 +300,8 @@ class EmbeddedCluster:
         if self._spec.src:
             version, binaries = assets.from_source(self._spec.src)
         else:
-            version = assets.resolve_version(self._spec.target)
+            version = assets.resolve_version(self._spec.target or assets.DEFAULT_VERSION)
+            self._spec = replace(self._spec, target=version)
             binaries = assets.control_plane(version)
         return version, {**binaries, ComponentKind.ETCD: assets.etcd(), ComponentKind.KWOK: assets.kwok()}
 

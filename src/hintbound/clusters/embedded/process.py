@@ -1,4 +1,8 @@
-"""One component as a local process: start, wait until ready, stop, kill, pause, resume, restart; its log in a file."""
+"""One component as a local process: start, wait until ready, stop, kill, pause, resume, restart; its log in a file.
+
+A plain Popen that is polled, not asyncio's subprocess: that one kills its children when the loop is closed, and a
+cluster that was brought up to stay must outlive us.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +10,17 @@ import asyncio
 import contextlib
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hintbound.errors import CannotStart
 from hintbound.protocol import ComponentKind, Seconds
 
 _POLL: Seconds = 0.02
+_REAP: Seconds = 0.005
+_LOOK: Seconds = 0.1
 _STOP_GRACE: Seconds = 3.0
 _TAIL_BYTES = 8192
 
@@ -50,7 +56,7 @@ class Process:
     group: int | None
     env: Mapping[str, str] = field(default_factory=dict)
     listener: Listener = lambda _event, _process, _facts: None
-    _process: asyncio.subprocess.Process | None = None
+    _process: subprocess.Popen[bytes] | None = None
     _expected_end: bool = False
     _watcher: asyncio.Task[None] | None = None
     _log_start: int = 0
@@ -58,7 +64,7 @@ class Process:
     @property
     def pid(self) -> int | None:
         """The process id while it runs."""
-        return self._process.pid if self._process and self._process.returncode is None else None
+        return self._process.pid if self._process and self._process.poll() is None else None
 
     @property
     def running(self) -> bool:
@@ -71,9 +77,9 @@ class Process:
         self._expected_end = False
         with self.log.open("ab") as log:
             self._log_start = log.tell()
-            self._process = await asyncio.create_subprocess_exec(
-                *self.command,
-                stdin=asyncio.subprocess.DEVNULL,
+            self._process = subprocess.Popen(
+                [*self.command],
+                stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 env={**_inherited(), **self.env},
@@ -138,29 +144,37 @@ class Process:
         return ComponentDied(self.name, what, self.tail(), self.log)
 
     def _signal(self, number: signal.Signals) -> None:
-        if self._process is None or self._process.returncode is not None:
+        if self._process is None or self._process.poll() is not None:
             raise self.died()
         self._process.send_signal(number)
 
     async def _end(self, number: signal.Signals, word: str) -> None:
         process = self._process
-        if process is None or process.returncode is not None:
+        if process is None or process.poll() is not None:
             return
         self._expected_end = True
         process.send_signal(number)
         process.send_signal(signal.SIGCONT)  # a paused process acts on SIGTERM only once it runs again
         try:
             async with asyncio.timeout(_STOP_GRACE):
-                await process.wait()
+                await _ended(process, _REAP)
         except TimeoutError:
             process.kill()
-            await process.wait()
-        if self._watcher:
-            await self._watcher
+            await _ended(process, _REAP)
+        self._unwatch()
         self._tell(word)
 
-    async def _watch(self, process: asyncio.subprocess.Process) -> None:
-        code = await process.wait()
+    def let_go(self) -> None:
+        """Forget the process without ending it."""
+        self._unwatch()
+
+    def _unwatch(self) -> None:
+        if self._watcher:
+            self._watcher.cancel()
+            self._watcher = None
+
+    async def _watch(self, process: subprocess.Popen[bytes]) -> None:
+        code = await _ended(process, _LOOK)
         if not self._expected_end:
             self._tell("exited", code=code, log=self.tail())
 
@@ -168,10 +182,10 @@ class Process:
         self.listener(event, self, facts)
 
 
-def check_executable(path: Path) -> None:
-    """Raise CannotStart for a binary that cannot be run on this machine at all."""
-    if not os.access(path, os.X_OK):
-        raise CannotStart(f"{path} is not executable.", next_step="Remove it and run `hintbound assets fetch`.")
+async def _ended(process: subprocess.Popen[bytes], every: Seconds) -> int:
+    while (code := process.poll()) is None:
+        await asyncio.sleep(every)
+    return code
 
 
 def _inherited() -> dict[str, str]:

@@ -1,0 +1,65 @@
+"""`hintbound run`: judge a cluster by the suites and leave a report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from hintbound.errors import CannotStart
+from hintbound.protocol import ExitCode
+
+
+@click.command()
+@click.argument("paths", nargs=-1)
+@click.option(
+    "--cluster",
+    metavar="SPEC",
+    default="embedded",
+    show_default=True,
+    help="embedded[:VERSION][,Gate=true|false...][,emulate=1.34], embedded:src=DIR, or existing:CONTEXT",
+)
+@click.option("--profile", metavar="core|extended|all", default="core", show_default=True, help="Which behaviours.")
+@click.option("--behaviour", "behaviours", multiple=True, metavar="ID", help="Only this one; may be repeated.")
+@click.option("--jobs", type=click.IntRange(1, 64), help="How many scenarios run at once.")
+@click.option(
+    "--reports", type=click.Path(path_type=Path), help="Where the run's folder is made.  [default: reports]"
+)
+@click.option("--verbose", "-v", is_flag=True, help="Show pytest's own output, with tracebacks.")
+def command(
+    paths: tuple[str, ...],
+    cluster: str,
+    profile: str,
+    behaviours: tuple[str, ...],
+    jobs: int | None,
+    reports: Path | None,
+    verbose: bool,
+) -> int:
+    """Judge a cluster: PATHS are suites (a folder, a file, file::test), by default all of hintbound's own."""
+    import pytest
+
+    from hintbound.plugin import catalogue, silence
+    from hintbound.plugin.console import RunConsole
+
+    arguments = [f"--hintbound-cluster={cluster}", f"--hintbound-profile={profile}", "--capture=no"]
+    arguments += [f"--hintbound-behaviour={behaviour}" for behaviour in behaviours]
+    arguments += [f"--hintbound-jobs={jobs}"] if jobs else []
+    arguments += [f"--hintbound-reports={reports}"] if reports else []
+    arguments += ["-v", "-rA"] if verbose else []
+    console = RunConsole()
+    try:
+        reporter = [] if verbose else [silence]
+        code = catalogue.call_pytest([*arguments, *catalogue.arguments(paths)], console, *reporter)
+    finally:
+        console.close()
+    if console.cannot_start:
+        raise console.cannot_start
+    if console.problems:
+        raise CannotStart("the suites cannot be read:\n" + "\n".join(console.problems))
+    if code == pytest.ExitCode.USAGE_ERROR:
+        return ExitCode.CANNOT_START
+    if code == pytest.ExitCode.NO_TESTS_COLLECTED:
+        raise CannotStart(
+            f"nothing to judge: no behaviour of profile {profile!r} there.", next_step="Try --profile all."
+        )
+    return int(code)

@@ -1,0 +1,35 @@
+"""The pytest plugin: behaviours as tests, run as concurrent scenarios on a real control plane.
+
+What a suite imports stands here: `behaviour`, `Arena`, `Pod`, `Capability`, and the errors that give a verdict.
+Loaded lazily, because pytest imports this package in every project of an environment that has hintbound installed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hintbound.clusters.protocol import Capability
+    from hintbound.plugin.arena import Arena
+    from hintbound.plugin.behaviours import behaviour
+    from hintbound.plugin.judgement import NotSeen, Unproven
+    from hintbound.plugin.pods import Pod
+
+__all__ = ["Arena", "Capability", "NotSeen", "Pod", "Unproven", "behaviour"]
+
+_HOMES = {
+    "Arena": "hintbound.plugin.arena",
+    "Capability": "hintbound.clusters.protocol",
+    "NotSeen": "hintbound.plugin.judgement",
+    "Pod": "hintbound.plugin.pods",
+    "Unproven": "hintbound.plugin.judgement",
+    "behaviour": "hintbound.plugin.behaviours",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_HOMES[name]), name)

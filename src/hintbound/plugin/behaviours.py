@@ -1,0 +1,86 @@
+"""A behaviour: one sentence with MUST force that stands on the test that proves it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from hintbound.clusters.protocol import Capability
+from hintbound.plugin.applies import Condition
+from hintbound.protocol import Level, Seconds, Severity
+
+_ID = re.compile(r"[A-Z][A-Z0-9]*(-[A-Z0-9]+)+")
+_ATTRIBUTE = "__hintbound_behaviour__"
+DEADLINE: Seconds = 45.0
+"""How long a scenario may take; ten times what the slowest takes alone, because machines are shared."""
+
+Test = TypeVar("Test", bound=Callable[..., Coroutine[Any, Any, None]])
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """What the catalogue says of one behaviour."""
+
+    id: str
+    must: str
+    why: str
+    level: Level
+    source: str
+    applies: Condition
+    needs: frozenset[Capability]
+    severity: Severity
+    exclusive: bool
+    deadline: Seconds
+
+
+def behaviour(
+    id: str,  # noqa: A002 - it is the catalogue's own word
+    *,
+    must: str,
+    why: str,
+    source: str,
+    level: str = Level.CORE,
+    applies: str = "",
+    needs: Iterable[Capability] = (),
+    severity: str = Severity.VIOLATION,
+    exclusive: bool = False,
+    deadline: Seconds = DEADLINE,
+) -> Callable[[Test], Test]:
+    """Put a behaviour on a test. Raises ValueError or TypeError, at import, for what the catalogue cannot hold.
+
+    `exclusive`: the scenario needs a whole cluster (no nodes, restarts) and runs alone on a second control plane.
+    """
+    if not _ID.fullmatch(id):
+        raise ValueError(f"behaviour id {id!r}: write capitals and digits joined by hyphens, e.g. NNN-HINT-TAKEN")
+    for name, text in (("must", must), ("why", why), ("source", source)):
+        if not text.strip():
+            raise ValueError(f"behaviour {id}: {name} is empty")
+    value = Behaviour(
+        id,
+        " ".join(must.split()),
+        " ".join(why.split()),
+        Level(level),
+        source,
+        Condition(applies),
+        frozenset(needs),
+        Severity(severity),
+        exclusive,
+        deadline,
+    )
+
+    def put(test: Test) -> Test:
+        if not inspect.iscoroutinefunction(test):
+            raise TypeError(f"behaviour {id}: {test.__qualname__} must be `async def`")
+        setattr(test, _ATTRIBUTE, value)
+        return test
+
+    return put
+
+
+def behaviour_of(test: object) -> Behaviour | None:
+    """The behaviour that stands on a test function, if any."""
+    found = getattr(test, _ATTRIBUTE, None)
+    return found if isinstance(found, Behaviour) else None

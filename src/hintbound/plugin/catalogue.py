@@ -1,0 +1,110 @@
+"""The catalogue of behaviours, read from the tests that carry them: what `list`, `explain` and behaviours.yaml show."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from hintbound import data
+from hintbound.errors import CannotStart
+from hintbound.plugin.behaviours import Behaviour, behaviour_of
+
+FILE = "behaviours.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One behaviour and where it stands."""
+
+    behaviour: Behaviour
+    file: str
+    """`suites/...py::test_...`"""
+    about: str
+    """The first line of the test file's docstring."""
+
+
+@dataclass(slots=True)
+class _Collector:
+    entries: list[Entry] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        from hintbound.plugin.selection import node_id
+
+        for item in session.items:
+            function = getattr(item, "function", None)
+            if found := behaviour_of(function):
+                module = getattr(item, "module", None)
+                about = (getattr(module, "__doc__", "") or "").strip().partition("\n")[0]
+                self.entries.append(Entry(found, node_id(item), about))
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self.errors.append(str(report.longrepr))
+
+
+def arguments(paths: Sequence[str]) -> list[str]:
+    """How pytest is to be called on suites: with our configuration, whatever project we stand in. Raises CannotStart."""
+    suites = data.folder("suites")
+    found = [str(_find(path, suites)) for path in paths] or [str(suites)]
+    return [f"--rootdir={suites}", f"--config-file={suites / 'pytest.ini'}", "-p", "no:cacheprovider", *found]
+
+
+def collect(paths: Sequence[str] = ()) -> list[Entry]:
+    """Every behaviour in these suites, by id. Raises CannotStart for a suite that cannot be read."""
+    collector = _Collector()
+    quiet = ["--collect-only", "-qq", "--no-header", "-p", "no:terminal", "--hintbound-profile=all"]
+    code = call_pytest([*quiet, *arguments(paths)], collector)
+    if collector.errors or code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        raise CannotStart(f"the suites cannot be read: {''.join(collector.errors) or code}")
+    return sorted(collector.entries, key=lambda entry: entry.behaviour.id)
+
+
+def call_pytest(arguments: Sequence[str], *plugins: object) -> int:
+    """Run pytest in this process without the environment's other plugins: they could change what a test means."""
+    import pytest_timeout
+
+    from hintbound.plugin import hooks
+
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    return int(pytest.main(list(arguments), plugins=[hooks, pytest_timeout, *plugins]))
+
+
+def to_yaml(entries: Sequence[Entry]) -> str:
+    """The text of behaviours.yaml."""
+    head = "# GENERATED from the tests by `make behaviours`; do not edit. One behaviour, one sentence, one test.\n"
+    return head + yaml.safe_dump([_plain(entry) for entry in entries], sort_keys=False, width=110, allow_unicode=True)
+
+
+def _plain(entry: Entry) -> dict[str, Any]:
+    behaviour = entry.behaviour
+    record = {
+        "id": behaviour.id,
+        "level": str(behaviour.level),
+        "must": behaviour.must,
+        "why": behaviour.why,
+        "applies": behaviour.applies.text,
+        "needs": sorted(map(str, behaviour.needs)),
+        "severity": str(behaviour.severity),
+        "exclusive": behaviour.exclusive,
+        "source": behaviour.source,
+        "file": entry.file,
+    }
+    return {key: value for key, value in record.items() if value not in ("", [], False)}
+
+
+def _find(path: str, suites: Path) -> str:
+    """A path as the user means it: as it stands, or inside our suites."""
+    file, separator, node = path.partition("::")
+    for candidate in (Path(file), suites / file, suites.parent / file):
+        if candidate.exists():
+            return f"{candidate}{separator}{node}"
+    raise CannotStart(
+        f"no such suite: {path}.", next_step=f"Name a file or folder, here or below {suites}, e.g. scheduler/hints."
+    )

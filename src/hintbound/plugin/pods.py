@@ -1,0 +1,68 @@
+"""Pods as scenarios use them: a handle, and the manifest of one that asks for no more than it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from hintbound.clusters.fake_nodes import FAKE_ANNOTATION, TERMINATION_LABEL
+
+GATE: Final = "hintbound.dev/hold"
+"""The scheduling gate that keeps a pod from its scheduler until a hint has been written."""
+FAKE_TAINT: Final = {"key": FAKE_ANNOTATION, "value": "fake", "effect": "NoSchedule"}
+"""On nodes of clusters that others use too, so that no stranger's pod lands there."""
+_IMAGE: Final = "registry.k8s.io/pause:3.10"
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """One pod that a scenario created."""
+
+    namespace: str
+    name: str
+    uid: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def pod_manifest(
+    name: str,
+    *,
+    scheduler: str,
+    cpu: str = "1",
+    priority: str | None = None,
+    gated: bool = False,
+    node: str | None = None,
+    node_selector: Mapping[str, str] | None = None,
+    grace: int = 0,
+    termination: str | None = None,
+    preemption: str | None = None,
+    finalizers: Sequence[str] = (),
+    spec: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """A pod of one container. `grace` is its terminationGracePeriodSeconds; `spec` replaces top-level spec fields."""
+    body: dict[str, Any] = {
+        "schedulerName": scheduler,
+        "terminationGracePeriodSeconds": grace,
+        "automountServiceAccountToken": False,
+        "tolerations": [{"key": FAKE_ANNOTATION, "operator": "Exists"}],
+        "containers": [{"name": "main", "image": _IMAGE, "resources": {"requests": {"cpu": cpu}}}],
+    }
+    if node_selector:
+        body["nodeSelector"] = dict(node_selector)
+    if priority:
+        body["priorityClassName"] = priority
+    if gated:
+        body["schedulingGates"] = [{"name": GATE}]
+    if node:
+        body["nodeName"] = node
+    if preemption:
+        body["preemptionPolicy"] = preemption
+    metadata: dict[str, Any] = {"name": name}
+    if termination:
+        metadata["labels"] = {TERMINATION_LABEL: termination}
+    if finalizers:
+        metadata["finalizers"] = list(finalizers)
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**body, **(spec or {})}}

@@ -1,0 +1,107 @@
+"""Which tests of a collection are behaviours, and which of them this run judges."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from hintbound import data
+from hintbound.clusters import spec
+from hintbound.errors import CannotStart, one_of
+from hintbound.plugin.behaviours import Behaviour, behaviour_of
+from hintbound.plugin.engine import Scenario
+from hintbound.plugin.session import Item, Settings
+from hintbound.protocol import Profile
+
+DEFAULT_CLUSTER = "embedded"
+DEFAULT_JOBS = 8
+DEFAULT_REPORTS = Path("reports")
+
+
+def settings(config: pytest.Config) -> Settings:
+    """Read the options. Raises CannotStart."""
+    option = config.option
+    reports = Path(option.hintbound_reports) if option.hintbound_reports else _default_reports()
+    return Settings(
+        spec=spec.parse(option.hintbound_cluster or DEFAULT_CLUSTER),
+        profile=profile(config),
+        jobs=_jobs(option.hintbound_jobs),
+        reports=reports,
+    )
+
+
+def profile(config: pytest.Config) -> Profile:
+    """The profile that was asked for: core unless told otherwise. Raises CannotStart."""
+    wanted = config.option.hintbound_profile or Profile.CORE
+    if wanted not in list(Profile):
+        raise one_of("profile", wanted, [str(known) for known in Profile])
+    return Profile(wanted)
+
+
+def select(
+    config: pytest.Config, items: Sequence[pytest.Item]
+) -> tuple[list[tuple[pytest.Item, Item]], list[pytest.Item]]:
+    """The items that are behaviours of this run, and those that are behaviours of other runs. Raises UsageError."""
+    found = [(item, behaviour) for item in items if (behaviour := behaviour_of(getattr(item, "function", None)))]
+    _no_duplicates(found)
+    wanted = set(config.option.hintbound_behaviours or ())
+    known = [behaviour.id for _, behaviour in found]
+    try:
+        if missing := sorted(wanted - set(known)):
+            raise one_of("behaviour", missing[0], sorted(known))
+        level = profile(config)
+    except CannotStart as error:
+        raise pytest.UsageError(str(error)) from error
+    chosen, left_out = [], []
+    for item, behaviour in found:
+        if behaviour.id in wanted if wanted else level.includes(behaviour.level):
+            chosen.append((item, _item(item, behaviour)))
+        else:
+            left_out.append(item)
+    return chosen, left_out
+
+
+def _item(item: pytest.Item, behaviour: Behaviour) -> Item:
+    assert isinstance(item, pytest.Function)
+    arguments = item.callspec.params if hasattr(item, "callspec") else {}
+    play = functools.partial(item.obj, **arguments)
+    return Item(behaviour, Scenario(behaviour, play), node_id(item))
+
+
+def node_id(item: pytest.Item) -> str:
+    """Where the test stands, as a reader finds it: below `suites/` where it is one of ours."""
+    path, _, function = item.nodeid.partition("::")
+    full = item.path.resolve()
+    suites = data.folder("suites").resolve()
+    if full.is_relative_to(suites):
+        path = str(Path("suites") / full.relative_to(suites))
+    return f"{path}::{function}"
+
+
+def _no_duplicates(found: Sequence[tuple[pytest.Item, Behaviour]]) -> None:
+    places: dict[str, str] = {}
+    for item, behaviour in found:
+        if behaviour.id in places:
+            raise pytest.UsageError(
+                f"behaviour {behaviour.id} stands on two tests: {places[behaviour.id]} and {item.nodeid}. "
+                "Give one of them another id."
+            )
+        places[behaviour.id] = item.nodeid
+
+
+def _jobs(text: str | None) -> int:
+    try:
+        jobs = int(text) if text is not None else DEFAULT_JOBS
+    except ValueError:
+        jobs = 0
+    if jobs < 1:
+        raise CannotStart(f"{text!r} is no number of jobs.", next_step="Write 1 or more.")
+    return jobs
+
+
+def _default_reports() -> Path:
+    return Path(os.environ.get("HINTBOUND_REPORTS") or DEFAULT_REPORTS)

@@ -1,0 +1,116 @@
+"""A started cluster with the recorders on it: what scenarios are played on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from typing import Any, Protocol
+
+from hintbound import clusters
+from hintbound.clusters.protocol import Capability, Cluster, ComponentState
+from hintbound.clusters.spec import ClusterSpec
+from hintbound.history.events import Kind, Source
+from hintbound.history.recorders import AuditRecorder, ClientRecorder, Recorder, WatchRecorder
+from hintbound.history.store import Store
+from hintbound.kube.client import Client
+from hintbound.plugin.applies import Facts
+from hintbound.protocol import Actor
+from hintbound.report.folder import RunFolder
+
+
+class Named(Protocol):
+    """What a component's listener is told of it."""
+
+    @property
+    def name(self) -> str:
+        """The component's name."""
+
+
+class Stage:
+    """One cluster of a run and its witnesses; `start` before anything, `close` at the end."""
+
+    def __init__(self, name: str, spec: ClusterSpec, store: Store, folder: RunFolder) -> None:
+        self.name = name
+        self.store = store
+        self._folder = folder
+        self.cluster: Cluster = clusters.open_cluster(
+            spec, name=name, logs=folder.logs / name, listener=self._component
+        )
+        self.recorders: list[Recorder] = []
+        self.states: tuple[ComponentState, ...] = ()
+        self._recorder = ClientRecorder(store, cluster=name)
+        self._clients: dict[tuple[Actor, str | None], Client] = {}
+        self._open = AsyncExitStack()
+
+    @property
+    def facts(self) -> Facts:
+        """Versions and gates as the first component of each kind says itself."""
+        known: dict[Any, ComponentState] = {}
+        for state in self.states:
+            known.setdefault(state.kind, state)
+        return Facts(
+            {kind: state.gates for kind, state in known.items() if state.gates is not None},
+            {kind: state.version for kind, state in known.items() if state.gates is not None},
+        )
+
+    async def start(self) -> None:
+        """Start the cluster, open every watch, read versions and gates. Raises CannotStart."""
+        self._open.push_async_callback(self.cluster.close)
+        try:
+            await self.cluster.start()
+            self.recorders.append(self._recorder)
+            watch = WatchRecorder(self.store, self.cluster.client(Actor.OBSERVER), cluster=self.name)
+            self.recorders.append(await self._open.enter_async_context(watch))
+            if Capability.AUDIT in self.cluster.capabilities:
+                audit = AuditRecorder(
+                    self.store, self.cluster.audit_logs(), copy=self._folder.audit, cluster=self.name
+                )
+                self.recorders.append(await self._open.enter_async_context(audit))
+            self.states = tuple(await self.cluster.components())
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """End the recorders, then the cluster. May be called twice."""
+        for client in self._clients.values():
+            await client.aclose()
+        self._clients.clear()
+        await self._open.aclose()
+
+    def client(self, actor: Actor, user_agent: str, server: str | None = None) -> Client:
+        """A recorded client of this actor whose requests carry this User-Agent."""
+        key = (actor, server)
+        if key not in self._clients:
+            self._clients[key] = self.cluster.client(actor, tap=self._recorder, server=server)
+        return self._clients[key].named(user_agent)
+
+    def deaths(self, namespace: str) -> list[str]:
+        """Components of this cluster that ended by themselves since this namespace's first event."""
+        return [
+            f"{event.name} died by itself with {event.data.get('code')}"
+            for event in self.store.slice(namespace=namespace, cluster=self.name)
+            if event.kind == Kind.COMPONENT_EXITED
+        ]
+
+    def _component(self, event: str, process: Named, facts: dict[str, Any]) -> None:
+        self.store.append(
+            f"component-{event}", source=Source.ENGINE, cluster=self.name, name=process.name, data=facts
+        )
+
+
+async def start_all(stages: list[Stage], told: Callable[[Stage], None]) -> None:
+    """Start several stages at once. Raises what the first to fail raised; the others are closed."""
+    tasks = [asyncio.create_task(stage.start(), name=f"start {stage.name}") for stage in stages]
+    try:
+        for stage, task in zip(stages, tasks, strict=True):
+            await task
+            told(stage)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for stage in stages:
+            await stage.close()
+        raise

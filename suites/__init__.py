@@ -1,1 +1,0 @@
-"""What a cluster must do; a vendor reads this like a specification."""

@@ -1,0 +1,47 @@
+"""The hint and the binding in one version of a pod."""
+
+from hintbound.clusters.protocol import Capability
+from hintbound.plugin import Arena, behaviour
+
+
+@behaviour(
+    "NNN-BIND-CLEARS",
+    must="No version of a pod carries both `spec.nodeName` and `status.nominatedNodeName`: the write that binds clears.",
+    why="Whoever sees both cannot tell a promise from a fact; autoscalers count such a pod twice.",
+    applies="gate(apiserver, ClearingNominatedNodeNameAfterBinding)",
+    needs=[Capability.FAKE_NODES],
+    source="KEP-5278 C1; measured 1.34.0-1.37.2 with the gate on",
+)
+async def test_binding_clears_the_hint(arena: Arena) -> None:
+    (node,) = await arena.nodes(1)
+    pod = await arena.gated_pod()
+
+    await arena.hint(pod, node)
+    await arena.ungate(pod)
+    await arena.bound(pod)
+
+    life = await arena.life(pod)
+    assert any(version.nominated_node_name == node for version in life.versions), "the hint was never seen"
+    both = [version.rv for version in life.versions if version.node_name and version.nominated_node_name]
+    assert both == []
+
+
+@behaviour(
+    "NNN-BIND-KEEPS",
+    must="Without the clearing gate binding leaves `status.nominatedNodeName` as it is.",
+    why="The hint stays on the pod for its whole life: it must not be read as a nomination once `spec.nodeName` is set.",
+    applies="not gate(apiserver, ClearingNominatedNodeNameAfterBinding)",
+    needs=[Capability.FAKE_NODES],
+    source="KEP-5278; measured 1.34.0-1.37.2 with the gate off",
+)
+async def test_binding_keeps_the_hint(arena: Arena) -> None:
+    (node,) = await arena.nodes(1)
+    pod = await arena.gated_pod()
+
+    await arena.hint(pod, node)
+    await arena.ungate(pod)
+    await arena.bound(pod)
+
+    life = await arena.life(pod)
+    bound = [version for version in life.versions if version.node_name]
+    assert {version.nominated_node_name for version in bound} == {node}

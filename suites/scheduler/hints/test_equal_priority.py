@@ -1,0 +1,26 @@
+"""A hint against a pod of the same priority."""
+
+from hintbound.clusters.protocol import Capability
+from hintbound.plugin import Arena, behaviour
+
+
+@behaviour(
+    "NNN-HINT-EQUAL-YIELDS",
+    must="A pod of equal priority does not take the room that a hinted pod holds, and gets it once the hint is cleared.",
+    why="A hint reserves: a nominator that leaves one behind starves its neighbours.",
+    needs=[Capability.FAKE_NODES],
+    source="kubernetes RunFilterPluginsWithNominatedPods; measured 1.34.0-1.37.2",
+)
+async def test_equal_priority_yields(arena: Arena) -> None:
+    (node,) = await arena.nodes(1, cpu="4")
+    holder = await arena.gated_pod("holder", cpu="4")
+    await arena.hint(holder, node)
+
+    rival = await arena.pod("rival", cpu="4")
+    await arena.unschedulable(rival)
+    barrier = await arena.pod("barrier", cpu="0")
+    assert await arena.bound(barrier) == node
+    assert "nodeName" not in (await arena.now(rival))["spec"], "the rival took the room that the hint holds"
+
+    await arena.hint(holder, None)
+    assert await arena.bound(rival) == node
