@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from hintbound.kube.errors import ApiError, MalformedAnswer, from_answer
+from hintbound.kube.errors import ApiError, MalformedAnswer
 from hintbound.kube.exchange import Call, Json
 
 
@@ -23,12 +23,8 @@ class Answer:
     raw: bytes
     body: Any
     """Parsed when the content type says JSON (and it is), else text."""
-
-    def error(self) -> ApiError | None:
-        """The error that this answer is; None for 2xx."""
-        if 200 <= self.status < 300:
-            return None
-        return from_answer(self.status, self.headers, self.raw, method=self.call.method, path=self.call.path)
+    error: ApiError | None
+    """The error that it is; None for 2xx."""
 
 
 def parse(raw: bytes, content_type: str) -> Any:
@@ -43,8 +39,8 @@ def parse(raw: bytes, content_type: str) -> Any:
 
 def as_object(answer: Answer) -> Json:
     """The object that a success carries. Raises ApiError."""
-    if error := answer.error():
-        raise error
+    if answer.error is not None:
+        raise answer.error
     if isinstance(answer.body, dict):
         return answer.body
     raise MalformedAnswer(

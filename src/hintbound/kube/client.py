@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -17,7 +18,7 @@ from hintbound.kube.connection import Connection
 from hintbound.kube.exchange import Json, Tap
 from hintbound.kube.resources import Resource
 from hintbound.kube.watch import Watch
-from hintbound.kube.wire import Pool, exchange
+from hintbound.kube.wire import Pool, begin
 from hintbound.protocol import Seconds
 
 Params = Mapping[str, str | int | bool]
@@ -110,7 +111,7 @@ class Client:
     ) -> Answer:
         """Any request. Gives refusals as answers: only the lack of a whole answer raises."""
         limit = self.timeout if timeout is None else timeout
-        sent = exchange(
+        sent = begin(
             self._pool,
             self.tap,
             actor=self.actor,
@@ -126,10 +127,11 @@ class Client:
                 response = await sent.send()
                 raw = await response.read()
         except BaseException as error:
-            raise sent.fail(error, limit=limit) from error
+            sent.fail(error, limit=limit)
         parsed = parse(raw, sent.headers.get("content-type", ""))
-        sent.finish(body=parsed)
-        return Answer(sent.call, response.status, sent.headers, raw, parsed)
+        refusal = None if 200 <= response.status < 300 else sent.refused(raw)
+        sent.finish(body=parsed, error=refusal)
+        return Answer(sent.call, response.status, sent.headers, raw, parsed, refusal)
 
     async def get(
         self,
@@ -150,8 +152,8 @@ class Client:
     ) -> str:
         """A page that is no object: `/metrics`, `/healthz`, `/readyz?verbose`."""
         answer = await self.request("GET", path, params=params, timeout=timeout)
-        if error := answer.error():
-            raise error
+        if answer.error is not None:
+            raise answer.error
         return answer.body if isinstance(answer.body, str) else answer.raw.decode(errors="replace")
 
     async def list(
@@ -210,7 +212,8 @@ class Client:
             sendInitialEvents=send_initial_events or None,
             resourceVersionMatch="NotOlderThan" if send_initial_events else None,
         )
-        opening = exchange(
+        opening = partial(
+            begin,
             self._pool,
             self.tap,
             actor=self.actor,

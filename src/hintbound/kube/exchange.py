@@ -39,7 +39,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a call came to. No status: no answer; an error beside a status: the answer broke off or was no."""
+    """What a call came to. No status: no answer. An error beside a status: a refusal, or it broke off."""
 
     ended: Seconds
     """On the monotonic clock."""

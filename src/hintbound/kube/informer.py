@@ -62,9 +62,10 @@ class Initial(StrEnum):
 class Informer(Generic[T]):
     """Objects of one resource as they are now, and every change of them.
 
-    `async with` starts it. Subscribe (or `async for`) before the first await to see the initial state as ADDED.
-    What is transient (no connection, 429, 5xx, silence) is waited out. 401, 403, 404 and other refusals end it:
-    they are raised by `synced`, by subscriptions, and at the end of the `async with` block.
+    `async with` starts it. Subscribe (or `async for`) before the first await to see the initial state as
+    ADDED.
+    What is transient (no connection, 429, 5xx, silence) is waited out. 401, 403, 404 and other refusals end
+    it: they are raised by `synced`, by subscriptions, and at the end of the `async with` block.
     """
 
     def __init__(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
@@ -16,7 +17,6 @@ from hintbound.kube.errors import (
     ConnectionLost,
     KubeError,
     WatchInactive,
-    from_answer,
     from_status,
 )
 from hintbound.kube.exchange import Json
@@ -70,36 +70,40 @@ class Watch:
     `error_in`.
     """
 
-    def __init__(self, exchange: Exchange, *, timeout: Seconds, inactivity: Seconds | None) -> None:
-        self._exchange = exchange
+    def __init__(
+        self, begin: Callable[[], Exchange], *, timeout: Seconds, inactivity: Seconds | None
+    ) -> None:
+        self._begin = begin
         self._timeout = timeout
         self._inactivity = inactivity
+        self._exchange: Exchange | None = None
         self._response: aiohttp.ClientResponse | None = None
         self._lines = Lines()
         self._events: deque[WatchEvent] = deque()
+        self._failure: KubeError | None = None
         self._finished = False
 
     async def open(self) -> None:
         """Return once the server has accepted: from then on no change is missed."""
-        if self._response is not None:
+        if self._exchange is not None:
             return
+        exchange = self._exchange = self._begin()
         try:
             async with asyncio.timeout(self._timeout):
-                response = await self._exchange.send()
+                self._response = response = await exchange.send()
                 refusal = None if response.status == 200 else await response.read()
         except BaseException as error:
-            self._finished = True
-            raise self._exchange.fail(error, limit=self._timeout) from error
-        self._response = response
+            self._close()
+            exchange.fail(error, limit=self._timeout)
         if refusal is not None:
-            refused = self._refused(response.status, refusal)
-            self._finish(refused, body=refused.body)
-            raise refused
-        self._exchange.opened()
+            self._finish(exchange.refused(refusal))
+            self._raise_failure()
+        exchange.opened()
 
     async def aclose(self) -> None:
-        """Stop watching. Idempotent."""
+        """Stop watching; what was not yet taken is dropped. Idempotent."""
         self._finish(None)
+        self._events.clear()
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -116,74 +120,79 @@ class Watch:
     async def __anext__(self) -> WatchEvent:
         while not self._events:
             if self._finished:
+                self._raise_failure()
                 raise StopAsyncIteration
             await self._read()
         return self._events.popleft()
 
     def error_in(self, event: WatchEvent) -> ApiError | None:
         """The error that an ERROR event tells of."""
-        if event.type != ERROR:
+        if event.type != ERROR or self._exchange is None:
             return None
-        return from_status(event.object, method=self._exchange.call.method, path=self._exchange.call.path)
+        call = self._exchange.call
+        return from_status(event.object, method=call.method, path=call.path)
 
     async def _read(self) -> None:
         await self.open()
+        assert self._exchange is not None
         assert self._response is not None
         try:
+            # A cancelled read loses nothing: the caller may only have given up on this event.
             async with asyncio.timeout(self._inactivity):
                 chunk = await self._response.content.readany()
-        except TimeoutError as error:
-            silent = self._transport(WatchInactive, f"the watch was silent for {self._inactivity} s")
-            self._finish(silent)
-            raise silent from error
-        except asyncio.CancelledError:
-            # Not the end: the caller may only have given up on this event.
-            raise
+        except TimeoutError:
+            self._finish(self._exchange.broken(WatchInactive, f"silent for {self._inactivity} s"))
+            return
         except Exception as error:
+            if self._finished:
+                return
             self._close()
-            raise self._exchange.fail(error) from error
-        if chunk:
-            for line in self._lines.feed(chunk):
-                self._take(line)
-        else:
-            self._ended()
+            self._exchange.fail(error)
+        for line in self._lines.feed(chunk):
+            self._take(line)
+        if not chunk:
+            self._end()
 
     def _take(self, line: bytes) -> None:
+        if self._finished or self._exchange is None:
+            return
         try:
             parsed = orjson.loads(line)
-            event = WatchEvent(parsed["type"], parsed["object"], line)
-        except (orjson.JSONDecodeError, KeyError, TypeError) as cause:
-            odd = self._refused(200, line)
-            self._finish(odd)
-            raise odd from cause
-        self._events.append(event)
+            self._events.append(WatchEvent(parsed["type"], parsed["object"], line))
+        except (orjson.JSONDecodeError, KeyError, TypeError):
+            self._finish(self._exchange.refused(line))
 
-    def _ended(self) -> None:
-        rest = self._lines.rest()
-        if rest.strip():
-            try:
-                orjson.loads(rest)
-            except orjson.JSONDecodeError as cause:
-                cut = self._transport(ConnectionLost, "the watch ended in the middle of an event")
-                self._finish(cut)
-                raise cut from cause
+    def _end(self) -> None:
+        assert self._exchange is not None
+        rest = self._lines.rest().strip()
+        if rest and not _is_json(rest):
+            self._finish(self._exchange.broken(ConnectionLost, "the watch ended in the middle of an event"))
+        elif rest:
             self._take(rest)
         self._finish(None)
 
-    def _refused(self, status: int, body: bytes) -> ApiError:
-        call = self._exchange.call
-        return from_answer(status, self._exchange.headers, body, method=call.method, path=call.path)
-
-    def _transport(self, kind: type[ConnectionLost | WatchInactive], cause: str) -> KubeError:
-        call = self._exchange.call
-        return kind(cause, method=call.method, path=call.path, status=self._exchange.status)
-
-    def _finish(self, error: BaseException | None, body: object = None) -> None:
+    def _finish(self, failure: KubeError | None) -> None:
+        """Close, and keep the failure until the events before it are taken."""
         if not self._finished:
+            self._failure = failure
             self._close()
-            self._exchange.finish(error=error, body=body)
+            if self._exchange is not None:
+                body = failure.body if isinstance(failure, ApiError) else None
+                self._exchange.finish(body=body, error=failure)
 
     def _close(self) -> None:
         self._finished = True
         if self._response is not None:
             self._response.close()
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return False
+    return True

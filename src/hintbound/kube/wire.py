@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import aiohttp
 import orjson
@@ -21,7 +21,14 @@ from yarl import URL
 
 from hintbound.errors import CannotStart
 from hintbound.kube.connection import Connection
-from hintbound.kube.errors import ConnectionFailed, ConnectionLost, DeadlineExceeded, TransportError
+from hintbound.kube.errors import (
+    ApiError,
+    ConnectionFailed,
+    ConnectionLost,
+    DeadlineExceeded,
+    TransportError,
+    from_answer,
+)
 from hintbound.kube.exchange import Call, Outcome, Tap
 from hintbound.protocol import Seconds
 
@@ -85,7 +92,7 @@ class Pool:
 
 @dataclass(slots=True)
 class Exchange:
-    """One request and its answer, told to the tap. Use once: `send`, then `fail` or `finish`."""
+    """One request and its answer, told to the tap. Begin it with `begin`; `send`, then `fail` or `finish`."""
 
     pool: Pool
     tap: Tap | None
@@ -100,8 +107,6 @@ class Exchange:
     async def send(self) -> aiohttp.ClientResponse:
         """Send the request, wait for the head of the answer. Errors are aiohttp's; see `fail`."""
         call, connection = self.call, self.pool.connection
-        if self.tap is not None:
-            self.tap.start(call)
         headers = {"User-Agent": call.user_agent, "Accept": "application/json", "Audit-ID": call.id}
         # Compression would cost two shared cores more than the loopback saves.
         headers["Accept-Encoding"] = "identity"
@@ -133,24 +138,32 @@ class Exchange:
         if self.tap is not None:
             self.tap.finished(self.call, self._outcome(body, error))
 
-    def fail(self, error: BaseException, *, limit: Seconds | None = None) -> BaseException:
-        """Tell the tap of a failure; give the exception to raise: ours for a transport's, else as it was."""
+    def fail(self, error: BaseException, *, limit: Seconds | None = None) -> NoReturn:
+        """Tell the tap of a failure and raise it: ours for a transport's, any other as it is."""
         typed = self._typed(error, limit)
         self.finish(error=typed)
-        return typed
+        if typed is error:
+            raise error
+        raise typed from error
 
     def _typed(self, error: BaseException, limit: Seconds | None) -> BaseException:
         if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError | CannotStart):
-            return self._transport(ConnectionFailed, f"no connection: {_said(error)}")
+            return self.broken(ConnectionFailed, f"no connection: {_said(error)}")
         if isinstance(error, asyncio.TimeoutError):
             within = "in time" if limit is None else f"within {limit:g} s"
-            return self._transport(DeadlineExceeded, f"no whole answer {within}")
+            return self.broken(DeadlineExceeded, f"no whole answer {within}")
         if isinstance(error, _Broken | aiohttp.ClientError | OSError):
             kind = ConnectionLost if self.connected else ConnectionFailed
-            return self._transport(kind, f"the connection was lost: {_said(error)}")
+            return self.broken(kind, f"the connection was lost: {_said(error)}")
         return error
 
-    def _transport(self, kind: type[TransportError], cause: str) -> TransportError:
+    def refused(self, body: bytes) -> ApiError:
+        """The error that the answer is."""
+        call = self.call
+        return from_answer(self.status or 0, self.headers, body, method=call.method, path=call.path)
+
+    def broken(self, kind: type[TransportError], cause: str) -> TransportError:
+        """The error for a lack of an answer."""
         unknown = self.connected and self.changes and kind is not ConnectionFailed
         return kind(
             cause,
@@ -171,7 +184,7 @@ class Exchange:
         )
 
 
-def exchange(
+def begin(
     pool: Pool,
     tap: Tap | None,
     *,
@@ -184,7 +197,7 @@ def exchange(
     content_type: str | None = None,
     watch: bool = False,
 ) -> Exchange:
-    """A request that is about to be sent."""
+    """A request that is about to be sent, and of which the tap knows."""
     call = Call(
         id=str(uuid.uuid4()),
         actor=actor,
@@ -198,6 +211,8 @@ def exchange(
         started=time.monotonic(),
         started_at=time.time(),
     )
+    if tap is not None:
+        tap.start(call)
     return Exchange(pool, tap, call, changes=method not in _READS and "dryRun" not in query)
 
 
