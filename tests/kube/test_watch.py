@@ -180,10 +180,10 @@ async def test_cut_watch_is_a_lost_connection_that_changed_nothing(end: str) -> 
 
 async def test_events_before_a_half_one_are_given_first() -> None:
     async with ScriptedServer(streaming(line(1) + line(2)[:20])) as server, server.client() as client:
-        async with client.watch(PODS) as watch:
-            assert (await anext(watch)).object["metadata"]["name"] == "p1"
-            with pytest.raises(errors.ConnectionLost, match="middle of an event"):
-                await anext(watch)
+        watch = client.watch(PODS)
+        assert (await anext(watch)).object["metadata"]["name"] == "p1"
+        with pytest.raises(errors.ConnectionLost, match="middle of an event"):
+            await anext(watch)
 
 
 async def test_last_event_needs_no_line_end() -> None:
@@ -277,9 +277,10 @@ async def test_tap_sees_a_watch_open_and_close() -> None:
 async def test_tap_sees_why_a_watch_broke_once() -> None:
     tap = Recorder()
     async with ScriptedServer(streaming(line(1), end="close")) as server, server.client(tap=tap) as client:
-        async with client.watch(PODS) as watch:
-            with pytest.raises(errors.ConnectionLost):
-                await names(watch)
+        watch = client.watch(PODS)
+        with pytest.raises(errors.ConnectionLost):
+            await names(watch)
+        await watch.aclose()
 
     assert [kind for kind, _, _ in tap.told] == ["start", "opened", "finished"]
     assert isinstance(tap.last.error, errors.ConnectionLost)
