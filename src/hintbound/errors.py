@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+
 
 class CannotStart(Exception):
     """What was asked for cannot be begun: bad input or a missing part. Ends a command with exit code 254.
@@ -20,8 +22,7 @@ class CannotStart(Exception):
 
 def one_of(kind: str, wrong: str, right: list[str]) -> CannotStart:
     """The error for a name that is none of the known ones: shows the nearest first, then all."""
-    import difflib
-
-    near = difflib.get_close_matches(wrong, right, n=1)
-    hint = f"Did you mean {near[0]!r}? " if near else ""
+    same = {name.casefold(): name for name in right}
+    near = difflib.get_close_matches(wrong.casefold(), list(same), n=1)
+    hint = f"Did you mean {same[near[0]]!r}? " if near else ""
     return CannotStart(f"unknown {kind} {wrong!r}.", next_step=f"{hint}Known: {', '.join(right)}.")

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from hintbound import data
+from hintbound.kube import resources
+from hintbound.kube.client import Client
+from hintbound.kube.errors import AlreadyExists, NotFound
 
 FAKE_ANNOTATION: Final = "kwok.x-k8s.io/node"
 """KWOK manages the nodes whose annotation of this name says `fake`."""
@@ -14,6 +19,27 @@ NODE_LABEL: Final = "hintbound.dev/node"
 """`not-ready`: the node never becomes Ready."""
 TERMINATION_LABEL: Final = "hintbound.dev/termination"
 """On a pod: `instant`, `slow` (5 s longer than its grace period), `stuck` (never); else exactly its grace period."""
+
+
+_CANARY: Final = "hintbound-canary"
+
+
+async def canary_is_ready(admin: Client) -> bool:
+    """Whether KWOK has made a node Ready: it has no health endpoint, and none would prove as much.
+
+    To be asked until it says yes; then the node is gone again.
+    """
+    try:
+        node = await admin.get(resources.NODES, _CANARY)
+    except NotFound:
+        with contextlib.suppress(AlreadyExists):
+            await admin.create(resources.NODES, fake_node(_CANARY, ready=False))
+        return False
+    conditions = node.get("status", {}).get("conditions", [])
+    if not any(c["type"] == "Ready" and c["status"] == "True" for c in conditions):
+        return False
+    await admin.delete(resources.NODES, _CANARY)
+    return True
 
 
 def stages() -> str:
@@ -35,9 +61,13 @@ def fake_node(
     pods: int = 110,
     labels: Mapping[str, str] | None = None,
     taints: Sequence[Mapping[str, str]] = (),
+    ready: bool = True,
 ) -> dict[str, Any]:
-    """The manifest of a node for KWOK; it is Ready soon after it was created."""
+    """The manifest of a node for KWOK. It is born Ready; with `ready` false KWOK makes it so."""
     capacity = {"cpu": cpu, "memory": memory, "pods": str(pods)}
+    now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    condition = {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastHeartbeatTime": now}
+    conditions = [{**condition, "lastTransitionTime": now}] if ready else []
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -47,5 +77,5 @@ def fake_node(
             "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", **(labels or {})},
         },
         "spec": {"taints": [dict(taint) for taint in taints]} if taints else {},
-        "status": {"capacity": capacity, "allocatable": capacity},
+        "status": {"capacity": capacity, "allocatable": capacity, "conditions": conditions},
     }

@@ -55,13 +55,15 @@ class ClusterSpec:
 
 def parse(text: str) -> ClusterSpec:
     """Read a SPEC. Raises CannotStart naming the part that is wrong and what it may be."""
-    provider, _, rest = text.strip().partition(":")
+    provider, rest = _split(text.strip())
     if provider not in PROVIDERS:
         raise one_of("cluster provider", provider, list(PROVIDERS))
     target = ""
     options: dict[str, str] = {}
-    for index, part in enumerate(part.strip() for part in rest.split(",") if part.strip()):
+    for index, part in enumerate(part.strip() for part in rest.split(",")):
         key, equals, value = part.partition("=")
+        if not part:
+            continue
         if not equals and index == 0:
             target = part
         elif not equals:
@@ -73,6 +75,14 @@ def parse(text: str) -> ClusterSpec:
     if provider == "existing":
         return _existing(text, target, options)
     return _embedded(text, target, options)
+
+
+def _split(text: str) -> tuple[str, str]:
+    """The provider and what follows it: `embedded:1.35,Gate=true` and `embedded,Gate=true` alike."""
+    found = re.fullmatch(r"([^:,]*)([:,]?)(.*)", text, re.DOTALL)
+    assert found is not None
+    provider, separator, rest = found.groups()
+    return provider, f",{rest}" if separator == "," else rest
 
 
 def _existing(text: str, target: str, options: Mapping[str, str]) -> ClusterSpec:

@@ -13,6 +13,7 @@ import yaml
 
 from hintbound import data
 from hintbound.errors import CannotStart
+from hintbound.plugin import silence
 from hintbound.plugin.behaviours import Behaviour, behaviour_of
 
 FILE = "behaviours.yaml"
@@ -33,6 +34,10 @@ class Entry:
 class _Collector:
     entries: list[Entry] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    cannot_start: CannotStart | None = None
+
+    def pytest_hintbound_cannot_start(self, error: CannotStart) -> None:
+        self.cannot_start = error
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         from hintbound.plugin.selection import node_id
@@ -59,8 +64,10 @@ def arguments(paths: Sequence[str]) -> list[str]:
 def collect(paths: Sequence[str] = ()) -> list[Entry]:
     """Every behaviour in these suites, by id. Raises CannotStart for a suite that cannot be read."""
     collector = _Collector()
-    quiet = ["--collect-only", "-qq", "--no-header", "-p", "no:terminal", "--hintbound-profile=all"]
-    code = call_pytest([*quiet, *arguments(paths)], collector)
+    quiet = ["--collect-only", "--hintbound-profile=all"]
+    code = call_pytest([*quiet, *arguments(paths)], silence, collector)
+    if collector.cannot_start:
+        raise collector.cannot_start
     if collector.errors or code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         raise CannotStart(f"the suites cannot be read: {''.join(collector.errors) or code}")
     return sorted(collector.entries, key=lambda entry: entry.behaviour.id)
@@ -79,10 +86,11 @@ def call_pytest(arguments: Sequence[str], *plugins: object) -> int:
 def to_yaml(entries: Sequence[Entry]) -> str:
     """The text of behaviours.yaml."""
     head = "# GENERATED from the tests by `make behaviours`; do not edit. One behaviour, one sentence, one test.\n"
-    return head + yaml.safe_dump([_plain(entry) for entry in entries], sort_keys=False, width=110, allow_unicode=True)
+    return head + yaml.safe_dump([plain(entry) for entry in entries], sort_keys=False, width=110, allow_unicode=True)
 
 
-def _plain(entry: Entry) -> dict[str, Any]:
+def plain(entry: Entry) -> dict[str, Any]:
+    """One behaviour as plain data; empty fields are left out."""
     behaviour = entry.behaviour
     record = {
         "id": behaviour.id,

@@ -45,7 +45,7 @@ class RunConsole:
         self.cannot_start: CannotStart | None = None
         self.problems: list[str] = []
         """What pytest could not collect, or a usage error."""
-        self.judged = 0
+        self._shown: set[str] = set()
         self._console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
         self._status: Status | None = None
 
@@ -83,21 +83,27 @@ class RunConsole:
         behaviour = behaviour_of(getattr(item, "function", None))
         judgement = item.stash.get(VERDICT, None)
         if behaviour and judgement:
-            self.judged += 1
-            line = Text(f"{judgement.verdict:<14}", style=_STYLES[judgement.verdict])
-            line.append(f"{behaviour.id:<36}", style="none")
-            if judgement.duration:
-                line.append(f"{judgement.duration:6.2f} s", style="dim")
-            self._console.print(line)
-            if judgement.verdict in (Verdict.FAIL, Verdict.UNKNOWN):
-                self._console.print(f"    {behaviour.must}", style="italic")
-                self._console.print(f"    {judgement.reason}")
+            self._line(behaviour.id, judgement.verdict, judgement.duration, behaviour.must, judgement.reason)
         return result
+
+    def _line(self, behaviour: str, verdict: Verdict, took: float, must: str, reason: str) -> None:
+        self._shown.add(behaviour)
+        line = Text(f"{verdict:<14}", style=_STYLES[verdict])
+        line.append(f"{behaviour:<36}", style="none")
+        if took:
+            line.append(f"{took:6.2f} s", style="dim")
+        self._console.print(line)
+        if verdict in (Verdict.FAIL, Verdict.UNKNOWN):
+            self._console.print(f"    {must}", style="italic")
+            self._console.print(f"    {reason}")
 
     def pytest_hintbound_finished(self, run: Run, folder: RunFolder) -> None:
         """The sum, the notes, the path."""
         if self._status:
             self._status.stop()
+        for outcome in run.outcomes:
+            if outcome.behaviour not in self._shown:
+                self._line(outcome.behaviour, outcome.verdict, 0, outcome.must, outcome.reason)
         counts = ", ".join(
             f"{sum(outcome.verdict is verdict for outcome in run.outcomes)} {verdict}" for verdict in Verdict
         )

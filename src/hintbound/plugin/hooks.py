@@ -8,17 +8,19 @@ from __future__ import annotations
 import signal
 from collections.abc import Generator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
 if TYPE_CHECKING:
     from types import FrameType
 
+    from hintbound.errors import CannotStart
     from hintbound.plugin.session import Item, Session
 
 _ITEM = pytest.StashKey["Item"]()
 _SESSION = pytest.StashKey["Session"]()
+_FINISHED = pytest.StashKey[tuple[str, Path]]()
 VERDICT = pytest.StashKey[Any]()
 """On an item: its Judgement, once it is there."""
 FENCE = 60.0
@@ -61,9 +63,13 @@ def pytest_collection_modifyitems(
     session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
 ) -> None:
     """Recognise behaviours, select by profile and id, fence each in time."""
+    from hintbound.errors import CannotStart
     from hintbound.plugin import selection
 
-    chosen, left_out = selection.select(config, items)
+    try:
+        chosen, left_out = selection.select(config, items)
+    except CannotStart as error:
+        _give_up(config, error)
     for item, behaviour_item in chosen:
         item.stash[_ITEM] = behaviour_item
         limit = behaviour_item.behaviour.deadline + FENCE
@@ -93,8 +99,7 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
             if _SESSION in session.config.stash:
                 session.config.stash[_SESSION].abandon()
                 del session.config.stash[_SESSION]
-            session.config.hook.pytest_hintbound_cannot_start(error=error)
-            pytest.exit(f"hintbound: {error}", returncode=254)
+            _give_up(session.config, error)
         return (yield)
 
 
@@ -124,7 +129,7 @@ def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] 
     return None
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """End the run, write the reports, set the exit code that says what was proven."""
     run = session.config.stash.get(_SESSION, None)
@@ -136,6 +141,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     # A failure of some other test in the same session must not be hidden behind a pass of ours.
     if run.exit_code or exitstatus == pytest.ExitCode.OK:
         session.exitstatus = int(run.exit_code)
+    session.config.stash[_FINISHED] = (result.verdict, run.folder.path)
     session.config.hook.pytest_hintbound_finished(run=result, folder=run.folder)
 
 
@@ -146,9 +152,18 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.add_hookspecs(hookspecs)
 
 
-def pytest_hintbound_finished(run: Any, folder: Any) -> None:
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Under plain pytest: tell where the report is."""
-    print(f"\nhintbound: {run.verdict}; report: {Path(folder.path) / 'report.md'}")  # noqa: T201
+    finished = config.stash.get(_FINISHED, None)
+    if finished is not None:
+        verdict, folder = finished
+        terminalreporter.line(f"hintbound: {verdict}; report: {folder / 'report.md'}")
+
+
+def _give_up(config: pytest.Config, error: CannotStart) -> NoReturn:
+    config.hook.pytest_hintbound_cannot_start(error=error)
+    pytest.exit(f"hintbound: {error}", returncode=254)
 
 
 class _sigterm_interrupts:  # noqa: N801 - reads as a statement

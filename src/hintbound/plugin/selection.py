@@ -45,17 +45,14 @@ def profile(config: pytest.Config) -> Profile:
 def select(
     config: pytest.Config, items: Sequence[pytest.Item]
 ) -> tuple[list[tuple[pytest.Item, Item]], list[pytest.Item]]:
-    """The items that are behaviours of this run, and those that are behaviours of other runs. Raises UsageError."""
+    """The items that are behaviours of this run, and those that are behaviours of other runs. Raises CannotStart."""
     found = [(item, behaviour) for item in items if (behaviour := behaviour_of(getattr(item, "function", None)))]
     _no_duplicates(found)
     wanted = set(config.option.hintbound_behaviours or ())
     known = [behaviour.id for _, behaviour in found]
-    try:
-        if missing := sorted(wanted - set(known)):
-            raise one_of("behaviour", missing[0], sorted(known))
-        level = profile(config)
-    except CannotStart as error:
-        raise pytest.UsageError(str(error)) from error
+    if found and (missing := sorted(wanted - set(known))):
+        raise one_of("behaviour", missing[0], sorted(known))
+    level = profile(config)
     chosen, left_out = [], []
     for item, behaviour in found:
         if behaviour.id in wanted if wanted else level.includes(behaviour.level):
@@ -86,9 +83,9 @@ def _no_duplicates(found: Sequence[tuple[pytest.Item, Behaviour]]) -> None:
     places: dict[str, str] = {}
     for item, behaviour in found:
         if behaviour.id in places:
-            raise pytest.UsageError(
-                f"behaviour {behaviour.id} stands on two tests: {places[behaviour.id]} and {item.nodeid}. "
-                "Give one of them another id."
+            raise CannotStart(
+                f"behaviour {behaviour.id} stands on two tests: {places[behaviour.id]} and {item.nodeid}.",
+                next_step="Give one of them another id.",
             )
         places[behaviour.id] = item.nodeid
 

@@ -5,6 +5,8 @@ pytest's reporter cannot just be left out: other plugins (pytest-timeout) write 
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 import pytest
 from _pytest.terminal import TerminalReporter
 
@@ -35,9 +37,11 @@ class Silence(TerminalReporter):
         """Nothing."""
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int | pytest.ExitCode):  # type: ignore[no-untyped-def]
+    def pytest_sessionfinish(
+        self, session: pytest.Session, exitstatus: int | pytest.ExitCode
+    ) -> Generator[None, None, None]:
         """No summary."""
-        return (yield)
+        yield
 
     def pytest_unconfigure(self) -> None:
         """Nothing."""

@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 import itertools
 import os
+import re
 import shutil
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -35,15 +36,13 @@ from hintbound.errors import CannotStart
 from hintbound.kube import resources
 from hintbound.kube.client import Client
 from hintbound.kube.connection import Connection
-from hintbound.kube.errors import ApiError, TransportError
+from hintbound.kube.errors import ApiError, KubeError, TransportError
 from hintbound.kube.exchange import Tap
 from hintbound.kube.metrics import Metrics, component_version, feature_gates
 from hintbound.protocol import Actor, ComponentKind, Seconds
 
 CAPABILITIES = frozenset(Capability)
 _USER_AGENT = "hintbound"
-_CANARY = "hintbound-canary"
-"""A node that must become Ready before the cluster counts as ready: KWOK has no health endpoint that proves more."""
 _FIXTURES = ("rbac.yaml", "priority-classes.yaml")
 _KINDS = (ComponentKind.APISERVER, ComponentKind.CONTROLLER_MANAGER, ComponentKind.SCHEDULER)
 
@@ -69,11 +68,13 @@ class Options:
 class EmbeddedComponent:
     """A handle on one of the processes."""
 
-    def __init__(self, process: Process, port: HeldPort | None, client: Client | None, forget: Callable[[], None]):
+    def __init__(
+        self, process: Process, ports: Sequence[HeldPort], client: Client | None, changed: Callable[[], None]
+    ) -> None:
         self.process = process
-        self._port = port
+        self._ports = ports
         self._client = client
-        self._changed = forget
+        self._changed = changed
 
     @property
     def name(self) -> str:
@@ -92,9 +93,9 @@ class EmbeddedComponent:
 
     @property
     def port(self) -> int:
-        """The port it serves on."""
-        assert self._port is not None, f"{self.name} serves no port"
-        return self._port.number
+        """The port it serves clients on."""
+        assert self._ports, f"{self.name} serves no port"
+        return self._ports[0].number
 
     async def metrics(self, *families: str) -> Metrics:
         """These families of its `/metrics`, read now; all when none is named."""
@@ -134,12 +135,12 @@ class EmbeddedComponent:
         await self.let_go()
 
     async def let_go(self) -> None:
-        """Close our connection and the port that we hold; the process goes on."""
+        """Close our connection and the ports that we hold; the process goes on."""
         self.process.let_go()
         if self._client:
             await self._client.aclose()
-        if self._port:
-            self._port.release()
+        for port in self._ports:
+            port.release()
 
 
 class EmbeddedCluster:
@@ -203,6 +204,9 @@ class EmbeddedCluster:
             self._prepare()
             await self._start_all()
         except ComponentDied as error:
+            await self.close()
+            raise _why_not(error) from error
+        except KubeError as error:
             await self.close()
             raise CannotStart(f"the control plane did not start: {error}") from error
         except BaseException:
@@ -354,15 +358,10 @@ class EmbeddedCluster:
             self._controller_manager(),
             self._kwok(),
         ]
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._apply_fixtures())
-            for part in rest:
-                group.create_task(part.process.start())
+        for part in rest:
+            await part.process.start()
         self._register()
-        async with asyncio.TaskGroup() as group:
-            for part in rest:
-                group.create_task(part.process.until_ready(READY_WITHIN))
-        self._register()
+        await _together(self._apply_fixtures(), *(part.process.until_ready(READY_WITHIN) for part in rest))
 
     async def _start(self, part: EmbeddedComponent) -> None:
         try:
@@ -381,9 +380,7 @@ class EmbeddedCluster:
             for file in _FIXTURES
             for manifest in yaml.safe_load_all((data.folder("fixtures") / file).read_text())
         ]
-        async with asyncio.TaskGroup() as group:
-            for manifest in manifests:
-                group.create_task(admin.create(_RESOURCES[manifest["kind"]], manifest))
+        await _together(*(admin.create(_RESOURCES[manifest["kind"]], manifest) for manifest in manifests))
 
     def _etcd(self) -> EmbeddedComponent:
         client_port, peer_port = HeldPort(), HeldPort()
@@ -396,7 +393,8 @@ class EmbeddedCluster:
             server=self._serving,
             ca=self._authority.cert,
         )
-        return self._add(ComponentKind.ETCD, ComponentKind.ETCD, "", command, client_port, _listens(client_port.number))
+        ready = _listens(client_port.number)
+        return self._add(ComponentKind.ETCD, ComponentKind.ETCD, "", command, [client_port, peer_port], ready)
 
     def _apiserver(
         self, name: str, binary: Path, version: str, port: HeldPort, tuning: Tuning
@@ -413,7 +411,7 @@ class EmbeddedCluster:
             audit_log=self._audit_log(name),
             tuning=tuning,
         )
-        return self._add(name, ComponentKind.APISERVER, version, command, port, None)
+        return self._add(name, ComponentKind.APISERVER, version, command, [port], None)
 
     def _scheduler(
         self,
@@ -437,7 +435,7 @@ class EmbeddedCluster:
             kubeconfig=kubeconfig,
             tuning=tuning,
         )
-        return self._add(name, ComponentKind.SCHEDULER, version, command, port, None)
+        return self._add(name, ComponentKind.SCHEDULER, version, command, [port], None)
 
     def _controller_manager(self) -> EmbeddedComponent:
         port = HeldPort()
@@ -451,7 +449,7 @@ class EmbeddedCluster:
             tuning=self._tuning(ComponentKind.CONTROLLER_MANAGER),
         )
         kind = ComponentKind.CONTROLLER_MANAGER
-        return self._add(kind, kind, self._version, command, port, None)
+        return self._add(kind, kind, self._version, command, [port], None)
 
     def _kwok(self) -> EmbeddedComponent:
         command = components.kwok(
@@ -459,7 +457,7 @@ class EmbeddedCluster:
             kubeconfig=self.kubeconfig(components.USERS[ComponentKind.KWOK]),
             stages=self.folder / "stages.yaml",
         )
-        return self._add(ComponentKind.KWOK, ComponentKind.KWOK, "", command, None, self._canary_is_ready)
+        return self._add(ComponentKind.KWOK, ComponentKind.KWOK, "", command, [], self._canary)
 
     def _add(
         self,
@@ -467,12 +465,12 @@ class EmbeddedCluster:
         kind: ComponentKind,
         version: str,
         command: Sequence[str],
-        port: HeldPort | None,
+        ports: Sequence[HeldPort],
         ready: Callable[[], Awaitable[bool]] | None,
     ) -> EmbeddedComponent:
         client = None
-        if port is not None and kind in _KINDS:
-            url = f"https://{LOOPBACK}:{port.number}"
+        if kind in _KINDS:
+            url = f"https://{LOOPBACK}:{ports[0].number}"
             client = self._connect(url, Actor.ADMIN, self._users[Actor.ADMIN], None)
             ready = ready or _healthy(client, "/healthz" if kind == ComponentKind.CONTROLLER_MANAGER else "/readyz")
         assert ready is not None
@@ -486,26 +484,15 @@ class EmbeddedCluster:
             group=self._guard.group if self._guard else None,
             listener=self._options.listener,
         )
-        part = EmbeddedComponent(process, port, client, self._register)
+        part = EmbeddedComponent(process, ports, client, self._register)
         self._components[name] = part
         return part
 
     def _tuning(self, kind: ComponentKind) -> Tuning:
         return Tuning(self._spec.gates_of(kind), self._spec.emulate)
 
-    async def _canary_is_ready(self) -> bool:
-        admin = self.client(Actor.ADMIN)
-        try:
-            node = await admin.get(resources.NODES, _CANARY)
-        except ApiError as error:
-            if error.status == 404:
-                await admin.create(resources.NODES, fake_nodes.fake_node(_CANARY))
-            return False
-        conditions = node["status"].get("conditions", [])
-        if not any(c["type"] == "Ready" and c["status"] == "True" for c in conditions):
-            return False
-        await admin.delete(resources.NODES, _CANARY)
-        return True
+    async def _canary(self) -> bool:
+        return await fake_nodes.canary_is_ready(self.client(Actor.ADMIN))
 
     async def _state(self, part: EmbeddedComponent) -> ComponentState:
         if part.kind not in _KINDS:
@@ -539,6 +526,36 @@ _RESOURCES = {
     "ClusterRoleBinding": resources.CLUSTER_ROLE_BINDINGS,
     "PriorityClass": resources.PRIORITY_CLASSES,
 }
+_REJECTED_GATE = re.compile(r"[^\"\n]*feature gate[^\"\n]*")
+
+
+def _why_not(death: ComponentDied) -> CannotStart:
+    """One clear line for what a component says when it ends at once."""
+    for line in death.lines:
+        if found := _REJECTED_GATE.search(line):
+            return CannotStart(
+                f"{death.name} {death.version} rejects a gate: {found.group().strip()}.",
+                next_step="Gates come and go with versions; see `hintbound list versions`.",
+            )
+    return CannotStart(f"the control plane did not start: {death}")
+
+
+async def _together(*work: Coroutine[Any, Any, object]) -> None:
+    """Do all at once; when one fails, cancel the others and raise its error as it is, not as a group."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for one in work:
+                group.create_task(one)
+    except* (ComponentDied, KubeError) as errors:
+        first = errors
+        while isinstance(first, BaseExceptionGroup):
+            first = first.exceptions[0]  # type: ignore[assignment]
+        failure: BaseException = first
+    else:
+        return
+    raise failure
+
+
 def _healthy(client: Client, path: str) -> Callable[[], Awaitable[bool]]:
     async def ask() -> bool:
         with contextlib.suppress(ApiError, TransportError):

@@ -33,8 +33,9 @@ Listener = Callable[[str, "Process", Mapping[str, object]], None]
 class ComponentDied(Exception):
     """A component ended, or was not ready in time: with its exit code and its last log lines."""
 
-    def __init__(self, name: str, what: str, lines: Sequence[str], log: Path) -> None:
+    def __init__(self, name: str, version: str, what: str, lines: Sequence[str], log: Path) -> None:
         self.name = name
+        self.version = version
         self.lines = tuple(lines)
         shown = "\n".join(f"  {line}" for line in lines) or "  (its log is empty)"
         super().__init__(f"{name} {what}. The last lines of {log}:\n{shown}")
@@ -141,7 +142,7 @@ class Process:
         return self._report(how)
 
     def _report(self, what: str) -> ComponentDied:
-        return ComponentDied(self.name, what, self.tail(), self.log)
+        return ComponentDied(self.name, self.version, what, self.tail(), self.log)
 
     def _signal(self, number: signal.Signals) -> None:
         if self._process is None or self._process.poll() is not None:

@@ -1,0 +1,120 @@
+"""`hintbound cluster`: embedded control planes for a person to use with kubectl."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from pathlib import Path
+
+import click
+
+from hintbound.errors import CannotStart
+
+
+@click.group()
+def command() -> None:
+    """Bring embedded control planes up and down: etcd, apiserver, scheduler, controller-manager and KWOK."""
+
+
+@command.command()
+@click.argument("spec", default="embedded")
+@click.option("--name", default="default", show_default=True, help="What the other commands call it.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The apiserver's port.  [default: any free one]")
+def up(spec: str, name: str, port: int) -> None:
+    """Start a control plane that stays until `down`. SPEC as in `hintbound run --cluster`."""
+    from hintbound.clusters import parse
+    from hintbound.clusters.embedded.cluster import EmbeddedCluster, Options
+
+    parsed = parse(spec)
+    if parsed.provider != "embedded":
+        raise CannotStart(f"{spec!r} is not embedded.", next_step="Only embedded clusters are brought up here.")
+    cluster = EmbeddedCluster(parsed, Options(stay=True, folder_name=name, apiserver_port=port))
+    kubeconfig = asyncio.run(_up(cluster))
+    click.echo(f"{name}: {cluster.spec} is up.")
+    click.echo(f"export KUBECONFIG={kubeconfig}")
+    click.echo(f"hintbound cluster down {name}    # when you are done")
+
+
+async def _up(cluster: object) -> Path:
+    from hintbound.clusters.embedded.cluster import EmbeddedCluster
+
+    assert isinstance(cluster, EmbeddedCluster)
+    # Its processes lead sessions of their own: a Ctrl-C reaches only us, and `start` then ends them.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, signal.raise_signal, signal.SIGINT)
+    await cluster.start()
+    kubeconfig = cluster.kubeconfig()
+    await cluster.leave()
+    return kubeconfig
+
+
+@command.command()
+@click.argument("name", required=False)
+@click.option("--all", "every", is_flag=True, help="All that were brought up to stay.")
+def down(name: str | None, every: bool) -> None:
+    """End a control plane and remove its folder. NAME may be left out when only one is up."""
+    from hintbound.clusters.embedded import registry
+
+    if every:
+        found = [(folder, entry) for folder, entry in registry.entries() if entry and entry.owner is None]
+    else:
+        found = [registry.find(name)]
+    for folder, entry in found:
+        if entry.owner is not None and entry.owner.process():
+            raise CannotStart(
+                f"{entry.name} belongs to a run that goes on (pid {entry.owner.pid}).", next_step="End that run."
+            )
+        registry.end(folder, entry)
+        click.echo(f"{entry.name} is down.")
+
+
+@command.command("list")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def list_(form: str) -> None:
+    """Every embedded control plane on this machine, those of runs included."""
+    from hintbound.clusters.embedded import registry
+
+    rows = [
+        {
+            "name": entry.name,
+            "spec": entry.spec,
+            "server": entry.server,
+            "alive": entry.alive,
+            "owner": entry.owner.pid if entry.owner else None,
+            "processes": {name: process.pid for name, process in entry.processes.items() if process.process()},
+        }
+        for _, entry in registry.entries()
+        if entry
+    ]
+    if form == "json":
+        click.echo(json.dumps(rows))
+        return
+    for row in rows:
+        state = "up" if row["alive"] else "dead (see `hintbound cluster prune`)"
+        owner = f", of the run with pid {row['owner']}" if row["owner"] else ""
+        click.echo(f"{row['name']:<20} {row['spec']:<40} {row['server']}  {state}{owner}")
+    if not rows:
+        click.echo("no cluster is up.")
+
+
+@command.command()
+@click.argument("name", required=False)
+def kubeconfig(name: str | None) -> None:
+    """Print the path of the admin's kubeconfig: export KUBECONFIG=$(hintbound cluster kubeconfig)."""
+    from hintbound.clusters.embedded import registry
+    from hintbound.protocol import Actor
+
+    folder, _ = registry.find(name)
+    click.echo(folder / "kubeconfigs" / f"{Actor.ADMIN}.yaml")
+
+
+@command.command()
+def prune() -> None:
+    """Remove what killed runs left behind: folders of control planes of which nothing runs any more."""
+    from hintbound.clusters.embedded import registry
+
+    removed = registry.prune()
+    for name in removed:
+        click.echo(f"removed {name}")
+    if not removed:
+        click.echo("nothing to prune.")
