@@ -97,10 +97,11 @@ def test_program_of_another_version_is_not_kept(
     assert list(cache.entries()) == []
 
 
-def test_killed_build_leaves_no_entry_and_no_process(fake_go: FakeGo, show: Recorded) -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_killed_build_leaves_no_entry_and_no_process(number: int, fake_go: FakeGo, show: Recorded) -> None:
     process = run_python(FETCH_ETCD, FAKE_GO_SECONDS="60")
     wait_until(fake_go.builds)
-    process.kill()
+    process.send_signal(number)
     process.communicate()
 
     wait_until(lambda: not runs(fake_go.pids()[0]))

@@ -134,11 +134,12 @@ def sweep() -> None:
     if not workshop.is_dir():
         return
     for lock in workshop.glob("*.lock"):
-        descriptor = locks.attempt(lock)
-        if descriptor is not None:
-            remove(lock.with_suffix(""))
-            lock.unlink(missing_ok=True)
-            os.close(descriptor)
+        with suppress(OSError, CannotStart):  # somebody else's in a shared cache: theirs to sweep
+            descriptor = locks.attempt(lock)
+            if descriptor is not None:
+                remove(lock.with_suffix(""))
+                lock.unlink(missing_ok=True)
+                os.close(descriptor)
 
 
 @contextmanager
@@ -160,22 +161,18 @@ def temporary() -> Iterator[Path]:
 
 
 def remove(path: Path) -> None:
-    """Remove a folder or file with all in it, read-only folders too (Go's module cache is full of them)."""
-
-    def unlock_and_retry(action: Callable[[str], object], name: str, _: object) -> None:
-        with suppress(OSError):
-            Path(name).parent.chmod(0o700)
-            if action is not os.unlink:
-                Path(name).chmod(0o700)
-            action(name)
-
-    if path.is_dir() and not path.is_symlink():
-        for _ in range(3):
-            shutil.rmtree(path, onerror=unlock_and_retry)
-            if not path.exists():
-                return
-        raise CannotStart(f"{path} cannot be removed.", next_step="Remove it by hand.")
-    path.unlink(missing_ok=True)
+    """Remove a file, or a folder with all in it. Raises CannotStart."""
+    if not path.is_dir() or path.is_symlink():
+        path.unlink(missing_ok=True)
+        return
+    for _ in range(3):
+        shutil.rmtree(path, ignore_errors=True)
+        if not path.exists():
+            return
+        for folder, _, _ in os.walk(path):  # Go's module cache is full of read-only folders
+            with suppress(OSError):
+                os.chmod(folder, 0o700)
+    raise CannotStart(f"{path} cannot be removed.", next_step="Remove it by hand.")
 
 
 def use_lock(path: Path) -> Path:

@@ -19,6 +19,7 @@ _BROKEN: Final = (
     errno.ELOOP,
     errno.ENAMETOOLONG,
     errno.ENOLCK,
+    errno.EOPNOTSUPP,
     errno.ESTALE,
 )
 FULL_DISK_TEXT: Final = "no space left on device"
