@@ -1,0 +1,72 @@
+# Two commands for a newcomer: `make run` judges a real control plane, `make test` proves the suite itself.
+# Both need Python >= 3.11 and nothing else: what is missing (Go, Kubernetes, etcd, KWOK) is fetched or built once.
+
+PYTHON ?= python3
+CLUSTER ?= embedded:1.35
+PROFILE ?= core
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := pyproject.toml src/hintbound/__init__.py
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint types unit behaviours lock wheel bench soak nightly clean
+
+help:
+	@echo "make run     judge $(CLUSTER) by the profile $(PROFILE); CLUSTER=... and PROFILE=... change that"
+	@echo "make test    the suite's own tests, lint, types"
+	@echo "make bench   the benchmarks, as JSON lines"
+	@echo "make nightly all versions and gates, twenty equal runs, the benchmarks"
+
+run: $(VENV)/run.stamp
+	$(BIN)/hintbound run --cluster $(CLUSTER) --profile $(PROFILE)
+
+test: lint types unit
+
+lint: $(VENV)/dev.stamp
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/lint-imports --no-logo
+
+types: $(VENV)/dev.stamp
+	$(BIN)/mypy
+
+unit: $(VENV)/dev.stamp
+	$(BIN)/pytest
+
+behaviours: $(VENV)/run.stamp
+	$(BIN)/hintbound list behaviours --format yaml > suites/behaviours.yaml.new
+	mv suites/behaviours.yaml.new suites/behaviours.yaml
+
+wheel: $(VENV)/run.stamp
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+
+bench: $(VENV)/dev.stamp
+	$(BIN)/python benchmarks/ready.py
+	$(BIN)/python benchmarks/core.py
+
+soak: $(VENV)/run.stamp
+	$(BIN)/python benchmarks/equal_runs.py --runs 20 --cluster $(CLUSTER)
+
+nightly: $(VENV)/dev.stamp
+	.ci/nightly
+
+lock: $(VENV)/dev.stamp
+	$(BIN)/uv pip compile $(LOCKED) pyproject.toml requirements/build.in -o requirements/run.lock
+	$(BIN)/uv pip compile $(LOCKED) pyproject.toml requirements/build.in --group dev -c requirements/run.lock -o requirements/dev.lock
+LOCKED := --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+
+clean:
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# The stamps say which lock file the environment holds.
+$(VENV)/run.stamp: requirements/run.lock $(SOURCES)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "hintbound: it needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) -V 2>&1). Name another: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 254; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/run.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $@
+
+$(VENV)/dev.stamp: $(VENV)/run.stamp requirements/dev.lock
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.lock
+	touch $@
