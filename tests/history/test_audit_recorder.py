@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
-from tests.history.lines import audit, line, pod
 
 from hintbound.errors import CannotStart
 from hintbound.history import AuditRecorder, Event, Kind, Source, Store
+from tests.history.lines import audit, line, pod
 
 
 @pytest.fixture

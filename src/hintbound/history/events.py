@@ -30,6 +30,8 @@ class Kind(StrEnum):
     DELETED = "deleted"
     LISTED = "listed"
     """Seen in a list: how it was when the watch began, or after a gap. Who made this version is not asked."""
+    GONE = "gone"
+    """There before a gap, and not after it."""
     BOOKMARK = "bookmark"
 
     REQUEST = "request"

@@ -171,19 +171,21 @@ class Store:
     async def wait_for(
         self,
         predicate: Callable[[Event], bool],
-        timeout: Seconds,
+        timeout: Seconds | None,
         *,
         namespace: str = "",
+        only_new: bool = False,
         what: str = "an event",
     ) -> Event:
         """The first event that fits, there already or yet to come. No polling: an append wakes the waiter.
 
-        Only events of `namespace` are looked at; without one all events, but only those to come.
+        Only events of `namespace` are looked at; without one all, but only those to come, as with
+        `only_new`. No `timeout` waits without end.
 
         Raises:
             TimeoutError: names `what` was awaited.
         """
-        for event in self._index.by_namespace.get(namespace, ()):
+        for event in () if only_new else self._index.by_namespace.get(namespace, ()):
             if predicate(event):
                 return event
         waiter = _Waiter(predicate, asyncio.get_running_loop().create_future())

@@ -17,7 +17,7 @@ import orjson
 
 from hintbound.errors import CannotStart
 from hintbound.history.events import Source
-from hintbound.history.recorders.recorder import Losses
+from hintbound.history.recorders.losses import Losses
 from hintbound.history.recorders.tail import Tail
 from hintbound.history.store import Store
 from hintbound.protocol import Seconds
@@ -139,7 +139,8 @@ class AuditRecorder:
     def _append(self, event: dict[str, Any], target: dict[str, Any]) -> None:
         answer = event.get("responseObject") or {}
         pod = answer.get("metadata") or {} if answer.get("kind") == "Pod" else {}
-        sent = (event.get("requestObject") or {}).get("metadata") or {}
+        body = event.get("requestObject")  # a JSON patch is a list
+        sent = (body.get("metadata") or {}) if isinstance(body, dict) else {}
         if event.get("verb") in _READS:
             event.pop("responseObject", None)  # whole lists; the copy of the log keeps them
         self._store.append(

@@ -13,7 +13,7 @@ import orjson
 
 from hintbound.errors import CannotStart
 from hintbound.history.events import Kind, Source
-from hintbound.history.recorders.recorder import Losses
+from hintbound.history.recorders.losses import Losses
 from hintbound.history.store import Store
 from hintbound.kube.errors import KubeError, TransportError
 from hintbound.kube.exchange import Call, Outcome

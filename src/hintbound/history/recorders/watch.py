@@ -1,39 +1,34 @@
-"""The watch recorder: every version of every pod and node, from one watch each, open before any scenario.
+"""The watch recorder: every version of every pod and node, from one informer each, open before any scenario.
 
-It keeps no state to converge on, only what the apiserver said, in that order. A watch that breaks goes on
-where it was, with nothing lost; one that cannot (410 Gone) starts from a new list, and tells of a gap.
+The informer goes on where it was when a watch breaks. Where it could not (410 Gone) it lists again, and that
+is recorded as a gap; what the list shows is `listed`, not `added`: nobody saw it come about.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Self
 
 from hintbound.history.events import Kind, Source
-from hintbound.history.recorders.recorder import Losses
+from hintbound.history.recorders.losses import Losses
 from hintbound.history.store import Store
-from hintbound.kube.client import Client
-from hintbound.kube.errors import ApiError, Forbidden, Gone, TransportError, Unauthorized
-from hintbound.kube.exchange import Json
-from hintbound.kube.resources import NODES, PODS, Resource
-from hintbound.kube.watch import Watch, WatchEvent
-from hintbound.protocol import TEST_LABEL, Seconds
+from hintbound.kube import Client, Informer, Json, Resource
+from hintbound.kube.changes import Change, ChangeType, Subscription
+from hintbound.kube.changes import Source as SeenBy
+from hintbound.kube.resources import NODES, PODS
+from hintbound.protocol import TEST_LABEL
 
 _KINDS: Final = {
-    "ADDED": Kind.ADDED,
-    "MODIFIED": Kind.MODIFIED,
-    "DELETED": Kind.DELETED,
-    "BOOKMARK": Kind.BOOKMARK,
+    ChangeType.ADDED: Kind.ADDED,
+    ChangeType.MODIFIED: Kind.MODIFIED,
+    ChangeType.DELETED: Kind.DELETED,
 }
-_FIRST_PAUSE: Final[Seconds] = 0.02
-_LONGEST_PAUSE: Final[Seconds] = 0.5
-_SILENCE: Final[Seconds] = 90.0
-"""Bookmarks come about once a minute; a watch more silent than that has lost its other end."""
 
 
 class WatchRecorder:
-    """Watches pods and nodes of one cluster. `async with` returns once every watch is open."""
+    """Watches pods and nodes of one cluster. `async with` returns once what there is has been listed."""
 
     source: Final = Source.WATCH
 
@@ -44,15 +39,17 @@ class WatchRecorder:
         *,
         cluster: str = "",
         resources: Sequence[Resource] = (PODS, NODES),
-        inactivity: Seconds = _SILENCE,
     ) -> None:
         self.cluster = cluster
+        self.informers: Mapping[Resource, Informer[Json]] = {r: Informer(client, r) for r in resources}
+        """The state as recorded so far, for whoever needs it without a watch of their own."""
         self._losses = Losses(store, source=self.source, cluster=cluster)
         self._streams = [
-            _Stream(store, client, self._losses, resource, cluster=cluster, inactivity=inactivity)
-            for resource in resources
+            _Stream(store, self._losses, resource, informer, cluster=cluster)
+            for resource, informer in self.informers.items()
         ]
         self._tasks: list[asyncio.Task[None]] = []
+        self._open = contextlib.AsyncExitStack()
 
     @property
     def gaps(self) -> list[str]:
@@ -68,177 +65,94 @@ class WatchRecorder:
         """Begin.
 
         Raises:
-            KubeError: the first list or watch did not succeed.
+            KubeError: pods or nodes may not be listed and watched.
         """
-        try:
+        async with contextlib.AsyncExitStack() as opening:
             for stream in self._streams:
-                await stream.begin()
-        except BaseException:
-            await self._close()
-            raise
-        self._tasks = [asyncio.create_task(s.run(), name=f"watch {s.resource.plural}") for s in self._streams]
+                changes = stream.informer.subscribe()
+                await opening.enter_async_context(stream.informer)
+                self._tasks.append(asyncio.create_task(stream.record(changes)))
+            for informer in self.informers.values():
+                await informer.synced()
+            self._open = opening.pop_all()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._close()
-
-    async def _close(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
-        for stream in self._streams:
-            await stream.aclose()
+        with contextlib.suppress(Exception):  # told as a death already
+            await self._open.aclose()
+        await asyncio.wait(self._tasks)
 
 
 class _Stream:
-    """One resource, watched without end."""
+    """The changes of one resource on their way into the history."""
 
     def __init__(
-        self,
-        store: Store,
-        client: Client,
-        losses: Losses,
-        resource: Resource,
-        *,
-        cluster: str,
-        inactivity: Seconds,
+        self, store: Store, losses: Losses, resource: Resource, informer: Informer[Json], *, cluster: str
     ) -> None:
-        self.resource = resource
+        self.informer = informer
         self._store = store
-        self._client = client
         self._losses = losses
+        self._resource = resource
         self._cluster = cluster
-        self._inactivity = inactivity
-        self._version = ""
-        """Everything up to this resourceVersion was recorded."""
-        self._seen: dict[str, str] = {}
-        """uid to resourceVersion: after a new list, only what differs is news."""
-        self._watch: Watch | None = None
+        self._told = 0
+        """How many of the informer's gaps are in the history."""
+        self._relisting = False
+        """Whether the last change was found by a list whose gap is in the history."""
 
-    async def begin(self) -> None:
-        """List, then watch from there."""
-        await self._list()
-        await self._open()
-
-    async def run(self) -> None:
-        """Record until cancelled; an end for any other reason is told."""
-        pause = _FIRST_PAUSE
+    async def record(self, changes: Subscription[Json]) -> None:
+        """Record until the informer ends; an end that nobody asked for is told."""
         try:
-            while not self._losses.trouble:
-                try:
-                    if self._watch is None:
-                        await self._open()
-                    pause = _FIRST_PAUSE
-                    await self._follow()
-                except Gone as error:
-                    await self.aclose()
-                    await self._start_over(error)
-                except (Unauthorized, Forbidden) as error:
-                    self._losses.died(f"the watch of {self.resource.plural} was refused: {error}")
-                except (ApiError, TransportError):
-                    await self.aclose()
-                    await asyncio.sleep(pause)
-                    pause = min(2 * pause, _LONGEST_PAUSE)
+            async for change in changes:
+                self._tell_gaps(change)
+                self._append(change)
         except Exception as error:
             self._losses.died(
-                f"the watch recorder of {self.resource.plural} stopped: {type(error).__name__}: {error}"
+                f"the watch of {self._resource.plural} stopped: {type(error).__name__}: {error}"
             )
-
-    async def aclose(self) -> None:
-        """Let go of the connection."""
-        if self._watch is not None:
-            await self._watch.aclose()
-            self._watch = None
-
-    async def _open(self) -> None:
-        watch = self._client.watch(
-            self.resource, resource_version=self._version, bookmarks=True, inactivity=self._inactivity
-        )
-        await watch.open()
-        self._watch = watch
-
-    async def _follow(self) -> None:
-        """Record until the server ends the watch, as it does from time to time; then it is opened again."""
-        assert self._watch is not None
-        async for event in self._watch:
-            if error := self._watch.error_in(event):
-                raise error
-            self._take(event)
-        await self.aclose()
-
-    def _take(self, event: WatchEvent) -> None:
-        kind = _KINDS.get(event.type)
-        if kind is None:
-            self._losses.gap(f"the watch of {self.resource.plural} sent an event of type {event.type!r}")
-            return
-        self._version = event.object["metadata"]["resourceVersion"]
-        if kind is Kind.BOOKMARK:
-            self._store.append(
-                kind,
-                source=Source.WATCH,
-                cluster=self._cluster,
-                resource=self.resource.plural,
-                resource_version=self._version,
-            )
-            return
-        self._record(kind, event.object)
-
-    def _record(self, kind: Kind, item: Json) -> None:
-        metadata: dict[str, Any] = item["metadata"]
-        uid, version = metadata.get("uid", ""), metadata["resourceVersion"]
-        if kind is Kind.DELETED:
-            self._seen.pop(uid, None)
         else:
-            self._seen[uid] = version
+            self._tell_gaps(None)
+
+    def _tell_gaps(self, change: Change[Json] | None) -> None:
+        """Record what the informer missed, ahead of the first change that it found afterwards."""
+        gaps = self.informer.gaps
+        what = f"the watch of {self._resource.plural}"
+        for gap in gaps[self._told :]:
+            self._losses.gap(
+                f"{what} missed what happened between resourceVersions {gap.from_version} and "
+                f"{gap.to_version}: {gap.why}",
+                {"resource": self._resource.plural, "from": gap.from_version, "to": gap.to_version},
+            )
+        news, self._told = len(gaps) > self._told, len(gaps)
+        if change is None or not change.relisted:
+            self._relisting = False
+            return
+        if not news and not self._relisting:
+            # The list is still being read, page by page: the informer will know the gap at its end.
+            self._losses.gap(
+                f"{what} was interrupted before {change.key.namespace}/{change.key.name} was at "
+                f"{change.resource_version}",
+                {"resource": self._resource.plural},
+            )
+        self._relisting = True
+
+    def _append(self, change: Change[Json]) -> None:
+        item: Mapping[str, Any] = change.object or {}
+        known: Mapping[str, Any] = (change.object or change.value)["metadata"]
+        if change.object is None:
+            kind = Kind.GONE
+        elif change.source is SeenBy.WATCH:
+            kind = _KINDS[change.type]
+        else:
+            kind = Kind.LISTED
         self._store.append(
             kind,
             source=Source.WATCH,
             cluster=self._cluster,
-            test=(metadata.get("labels") or {}).get(TEST_LABEL, ""),
-            resource=self.resource.plural,
-            namespace=metadata.get("namespace", ""),
-            name=metadata["name"],
-            uid=uid,
-            resource_version=version,
+            test=(known.get("labels") or {}).get(TEST_LABEL, ""),
+            resource=self._resource.plural,
+            namespace=change.key.namespace,
+            name=change.key.name,
+            uid=known.get("uid", ""),
+            resource_version=change.resource_version,
             data=item,
         )
-
-    async def _start_over(self, cause: Gone) -> None:
-        """List again: what happened in between is lost, save that it left what is listed now."""
-        since = self._version
-        pause = _FIRST_PAUSE
-        while True:
-            try:
-                await self._list(lost_since=since, cause=cause)
-            except (Unauthorized, Forbidden):
-                raise
-            except (ApiError, TransportError):
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, _LONGEST_PAUSE)
-            else:
-                return
-
-    async def _list(self, *, lost_since: str = "", cause: Gone | None = None) -> None:
-        answer = await self._client.list(self.resource)
-        self._version = answer["metadata"]["resourceVersion"]
-        if cause is not None:
-            self._losses.gap(
-                f"the watch of {self.resource.plural} could not go on from resourceVersion {lost_since}; "
-                f"it was listed again at {self._version}",
-                {
-                    "resource": self.resource.plural,
-                    "from": lost_since,
-                    "to": self._version,
-                    "cause": str(cause),
-                },
-            )
-        news = [
-            i
-            for i in answer["items"]
-            if self._seen.get(i["metadata"]["uid"]) != i["metadata"]["resourceVersion"]
-        ]
-        listed = {i["metadata"]["uid"] for i in answer["items"]}
-        self._seen = {uid: version for uid, version in self._seen.items() if uid in listed}
-        for item in news:
-            self._record(Kind.LISTED, item)

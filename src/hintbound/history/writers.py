@@ -1,0 +1,188 @@
+"""Which request made which version of a pod: the audit log's half of the join."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Self
+from urllib.parse import parse_qs, urlsplit
+
+from hintbound.history.events import Event, Kind, Source
+
+_WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Request:
+    """One write to a pod, as the apiserver logged it once it had answered."""
+
+    event: Event
+    verb: str
+    subresource: str
+    """`status`, `binding`, `eviction`, …; empty for the pod itself."""
+    name: str
+    """Empty for a collection."""
+    uid: str
+    """Of the pod, as answered or as demanded; empty when neither tells."""
+    received: str
+    """By the apiserver's clock, RFC 3339 with microseconds: such strings sort as times do."""
+    completed: str
+
+    @classmethod
+    def of(cls, event: Event) -> Self | None:
+        """The request that an event tells of; None for anything but an answered write to pods."""
+        if event.source != Source.AUDIT or event.kind != Kind.RESPONSE_COMPLETE:
+            return None
+        resource, _, subresource = event.resource.partition("/")
+        verb = event.data.get("verb", "")
+        if resource not in ("pods", "bindings") or verb not in _WRITES:
+            return None
+        return cls(
+            event=event,
+            verb=verb,
+            subresource="binding" if resource == "bindings" else subresource,
+            name=event.name,
+            uid=event.uid or _demanded_uid(event.data),
+            received=event.data.get("requestReceivedTimestamp", ""),
+            completed=event.data.get("stageTimestamp", ""),
+        )
+
+    @property
+    def user(self) -> str:
+        """Who asked."""
+        return str(self.event.data.get("user", {}).get("username", ""))
+
+    @property
+    def user_agent(self) -> str:
+        """With which program."""
+        return str(self.event.data.get("userAgent", ""))
+
+    @property
+    def audit_id(self) -> str:
+        """Joins it with the client's view of the same exchange."""
+        return str(self.event.data.get("auditID", ""))
+
+    @property
+    def body(self) -> Any:
+        """What was sent; for a patch the patch itself. None where the log keeps no bodies."""
+        return self.event.data.get("requestObject")
+
+    @property
+    def answer(self) -> Mapping[str, Any]:
+        """What was answered; empty where the log keeps no bodies."""
+        return self.event.data.get("responseObject") or {}
+
+    @property
+    def code(self) -> int:
+        """The status code."""
+        return int(self.event.data.get("responseStatus", {}).get("code", 0))
+
+    @property
+    def rv(self) -> str:
+        """The resourceVersion of the pod that was answered; also of one that the request left as it was."""
+        return self.event.resource_version
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the apiserver said yes."""
+        return 200 <= self.code < 300
+
+    @property
+    def dry_run(self) -> bool:
+        """Whether it was only tried."""
+        return "dryRun" in parse_qs(urlsplit(self.event.data.get("requestURI", "")).query) or bool(
+            isinstance(self.body, dict) and self.body.get("dryRun")
+        )
+
+    @property
+    def binds(self) -> bool:
+        """Whether it asks to put the pod on a node."""
+        return self.subresource == "binding" and self.verb == "create"
+
+    @property
+    def evicts(self) -> bool:
+        """Whether it asks to evict the pod."""
+        return self.subresource == "eviction" and self.verb == "create"
+
+    def __str__(self) -> str:
+        """For messages: `patch pods/status by hintbound-nominator: 200`."""
+        return f"{self.verb} {self.event.resource} by {self.user}: {self.code}"
+
+
+def _demanded_uid(audit: Mapping[str, Any]) -> str:
+    """The uid that the caller wrote into the request, or that the answer's Status names."""
+    sent = audit.get("requestObject")
+    sent = sent if isinstance(sent, dict) else {}
+    answered = audit.get("responseObject") or {}
+    places = (
+        (sent.get("metadata") or {}) if sent.get("kind") != "DeleteOptions" else {},
+        sent.get("preconditions") or {},
+        (sent.get("deleteOptions") or {}).get("preconditions") or {},
+        answered.get("details") or {},
+    )
+    return next((str(place["uid"]) for place in places if place.get("uid")), "")
+
+
+def writers(versions: Sequence[Event], requests: Sequence[Request]) -> list[Request | None]:
+    """For each version of a pod, in order, the request that made it. `requests` are sorted by completion."""
+    effective = [request for request in requests if request.succeeded and not request.dry_run]
+    by_version: dict[str, Request] = {}
+    for request in effective:
+        if request.rv:
+            by_version.setdefault(request.rv, request)  # later ones with the same answer changed nothing
+    made: list[Request | None] = [by_version.get(version.resource_version) for version in versions]
+    bindings = [request for request in effective if request.binds]
+    for position, version in enumerate(versions):
+        if made[position] is not None:
+            continue
+        before = versions[position - 1].data if position else {}
+        after = version.data
+        following = made[position + 1] if position + 1 < len(versions) else None
+        if version.kind == Kind.DELETED:
+            made[position] = _ended_by(version, versions, effective, by_version)
+        elif _node(after) and not _node(before):
+            made[position] = bindings.pop(0) if bindings else None
+        elif _deletion(after) != _deletion(before):
+            # Without grace the pod is marked and removed in one request, which is answered with the removal.
+            if (
+                following is not None
+                and following.verb == "delete"
+                and versions[position + 1].kind == Kind.DELETED
+            ):
+                made[position] = following
+            else:
+                made[position] = _first(effective, _removes_without_telling)
+        elif _disrupted(after) and not _disrupted(before):
+            made[position] = _first(effective, lambda request: request.evicts)
+    return made
+
+
+def _ended_by(
+    version: Event, versions: Sequence[Event], effective: Sequence[Request], by_version: Mapping[str, Request]
+) -> Request | None:
+    """Who made a pod go whose end no answer carries: its last finalizer was taken, or a collection went."""
+    before = versions[versions.index(version) - 1].resource_version if len(versions) > 1 else ""
+    freed = [r for r in effective if r.rv and r.rv == before and r is not by_version.get(before)]
+    return freed[-1] if freed else _first(effective, _removes_without_telling)
+
+
+def _removes_without_telling(request: Request) -> bool:
+    return request.verb == "deletecollection" or request.evicts
+
+
+def _first(requests: Sequence[Request], fits: Callable[[Request], bool]) -> Request | None:
+    return next((request for request in requests if fits(request)), None)
+
+
+def _node(pod: Mapping[str, Any]) -> str:
+    return pod.get("spec", {}).get("nodeName") or ""
+
+
+def _deletion(pod: Mapping[str, Any]) -> tuple[Any, Any]:
+    metadata = pod.get("metadata", {})
+    return metadata.get("deletionTimestamp"), metadata.get("deletionGracePeriodSeconds")
+
+
+def _disrupted(pod: Mapping[str, Any]) -> bool:
+    conditions = pod.get("status", {}).get("conditions") or ()
+    return any(c.get("type") == "DisruptionTarget" and c.get("status") == "True" for c in conditions)
