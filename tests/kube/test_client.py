@@ -8,10 +8,10 @@ from typing import Any
 
 import aiohttp
 import pytest
-from tests.kube.scripted import Peer, Request, ScriptedServer
 
 from hintbound.kube import Call, Client, Connection, Json, Outcome, PatchType, Propagation, errors
 from hintbound.kube.resources import NAMESPACES, NODES, PODS
+from tests.kube.scripted import Peer, Request, ScriptedServer
 
 POD: Json = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "a"}}
 

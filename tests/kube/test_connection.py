@@ -12,13 +12,13 @@ from typing import Any
 import orjson
 import pytest
 import yaml
-from tests.kube.pki import Authority
-from tests.kube.scripted import Peer, Request, ScriptedServer
 
 from hintbound.errors import CannotStart
 from hintbound.kube import Client, Connection, Json, errors
 from hintbound.kube.kubeconfig import Kubeconfig
 from hintbound.kube.resources import NODES
+from tests.kube.pki import Authority
+from tests.kube.scripted import Peer, Request, ScriptedServer
 
 
 async def who(request: Request, peer: Peer) -> None:

@@ -10,12 +10,12 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.kube.scripted import Peer, Request, ScriptedServer
-from tests.kube.test_client import Recorder
 
 from hintbound.kube import Watch, errors
 from hintbound.kube.resources import PODS
 from hintbound.kube.watch import Lines
+from tests.kube.scripted import Peer, Request, ScriptedServer
+from tests.kube.test_client import Recorder
 
 
 def event(n: int, kind: str = "ADDED", **more: Any) -> dict[str, Any]:
