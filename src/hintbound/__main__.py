@@ -1,0 +1,5 @@
+"""`python -m hintbound`."""
+
+from hintbound.cli import main
+
+main()
