@@ -11,6 +11,7 @@ from hintbound.report.model import (
     profile_result,
     run_verdict,
 )
+from hintbound.report.writers import write_all
 
 __all__ = [
     "ClusterInfo",
@@ -23,4 +24,5 @@ __all__ = [
     "latest_run",
     "profile_result",
     "run_verdict",
+    "write_all",
 ]

@@ -43,12 +43,11 @@ class RunFolder:
         with writing(root):
             root.mkdir(parents=True, exist_ok=True)
             while True:
-                folder = cls(new_run_id(now), root / new_run_id(now))
-                folder = replace(folder, id=folder.path.name)
+                run_id = new_run_id(now)
                 with contextlib.suppress(FileExistsError):
-                    folder.path.mkdir()
-                    (folder.path / "logs").mkdir()
-                    return folder
+                    (root / run_id).mkdir()
+                    (root / run_id / "logs").mkdir()
+                    return cls(run_id, root / run_id)
 
     @property
     def history(self) -> Path:

@@ -115,14 +115,16 @@ class Run:
     profile: Profile
     verdict: Verdict
     reason: str = ""
-    """Why the verdict is what it is, where the outcomes do not say it: interrupted, still running."""
+    """Why the run did not come to its proper end (interrupted, still running); empty for one that did."""
     finished: str = ""
     duration_seconds: Seconds = 0.0
     provider: str = ""
     jobs: int = 1
     seed: int | None = None
     command: tuple[str, ...] = ()
-    """The command line, word by word."""
+    """The command line that runs the same again, word by word."""
+    selection: tuple[str, ...] = ()
+    """Paths or behaviours that the run was limited to; such a run proves no profile."""
     python: str = ""
     platform: str = ""
     clusters: tuple[ClusterInfo, ...] = ()
@@ -133,6 +135,16 @@ class Run:
     def of_level(self, level: Level) -> tuple[Outcome, ...]:
         """The outcomes of one level, in the order of the run."""
         return tuple(outcome for outcome in self.outcomes if outcome.level is level)
+
+    @property
+    def whole(self) -> bool:
+        """Whether it came to its end and was not limited to a selection: only then it can prove a profile."""
+        return bool(self.finished) and not self.reason and not self.selection
+
+    def result(self, level: Level) -> ProfileResult:
+        """What one level came to; a run that is not whole proves at most a part."""
+        result = profile_result(self.of_level(level))
+        return result if self.whole or result is ProfileResult.FAILURE else ProfileResult.PARTIAL
 
     def components(self) -> list[tuple[ClusterInfo, ComponentInfo]]:
         """Every component of every cluster."""

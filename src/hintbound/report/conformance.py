@@ -1,0 +1,108 @@
+"""`report.yaml`: the ConformanceReport that a vendor hands in, shaped as gateway-api's."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import yaml
+
+from hintbound.protocol import Level, Verdict
+from hintbound.report.model import ComponentInfo, Outcome, Run, Statistics
+from hintbound.report.words import sentence
+
+FILE: Final = "report.yaml"
+API_VERSION: Final = "hintbound.dev/v1alpha1"
+
+_LISTED: Final = {
+    Verdict.FAIL: "failedBehaviours",
+    Verdict.UNKNOWN: "unknownBehaviours",
+    Verdict.SKIP: "skippedBehaviours",
+    Verdict.NOT_SUPPORTED: "notSupportedBehaviours",
+}
+
+
+def write(run: Run) -> str:
+    """The report as YAML; what a reader wants first comes first, the full gate tables last."""
+    report: dict[str, Any] = {
+        "apiVersion": API_VERSION,
+        "kind": "ConformanceReport",
+        "date": run.finished or run.started,
+        "runId": run.id,
+        "suiteVersion": run.suite_version,
+        "provider": run.provider,
+        "mode": run.cluster_spec,
+        "verdict": str(run.verdict),
+        "summary": sentence(run),
+        "profiles": [_profile(run)],
+        "behaviours": [_behaviour(outcome) for outcome in run.outcomes],
+        "environment": {
+            "jobs": run.jobs,
+            "seed": run.seed,
+            "selection": list(run.selection),
+            "clusters": [
+                {
+                    "name": cluster.name,
+                    "capabilities": list(cluster.capabilities),
+                    "deviations": list(cluster.deviations),
+                }
+                for cluster in run.clusters
+            ],
+        },
+        "notes": list(run.notes),
+        "components": [_component(cluster.name, part) for cluster, part in run.components()],
+    }
+    return yaml.safe_dump(report, sort_keys=False, allow_unicode=True, width=110)
+
+
+def _profile(run: Run) -> dict[str, Any]:
+    levels = {str(level): _level(run, level) for level in Level if run.of_level(level)}
+    return {"name": str(run.profile), **levels}
+
+
+def _level(run: Run, level: Level) -> dict[str, Any]:
+    outcomes = run.of_level(level)
+    counts = Statistics.of(outcomes)
+    return {
+        "result": str(run.result(level)),
+        "statistics": {
+            "passed": counts.passed,
+            "failed": counts.failed,
+            "unknown": counts.unknown,
+            "skipped": counts.skipped,
+            "notSupported": counts.not_supported,
+        },
+        **{
+            key: [outcome.behaviour for outcome in outcomes if outcome.verdict is verdict]
+            for verdict, key in _LISTED.items()
+            if any(outcome.verdict is verdict for outcome in outcomes)
+        },
+    }
+
+
+def _behaviour(outcome: Outcome) -> dict[str, Any]:
+    optional = {
+        "reason": outcome.reason,
+        "severity": str(outcome.severity or ""),
+        "applies": outcome.applies,
+        "cluster": outcome.cluster,
+        "evidence": list(outcome.evidence) if outcome.verdict is not Verdict.PASS else [],
+    }
+    return {
+        "id": outcome.behaviour,
+        "verdict": str(outcome.verdict),
+        "level": str(outcome.level),
+        "must": outcome.must,
+        "source": outcome.source,
+        **{key: value for key, value in optional.items() if value},
+    }
+
+
+def _component(cluster: str, part: ComponentInfo) -> dict[str, Any]:
+    return {
+        "cluster": cluster,
+        "name": part.name,
+        "kind": part.kind,
+        "version": part.version,
+        "gateSource": part.source,
+        "gates": None if part.gates is None else dict(sorted(part.gates.items())),
+    }

@@ -1,0 +1,95 @@
+"""What all reports say in the same words: the verdict as a sentence, the gates that matter, the order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from hintbound.protocol import (
+    CLEARING_NOMINATED_NODE_NAME_AFTER_BINDING,
+    NOMINATED_NODE_NAME_FOR_EXPECTATION,
+    ComponentKind,
+    Severity,
+    Verdict,
+)
+from hintbound.report.model import ComponentInfo, Outcome, Run, Statistics
+
+_WORST_FIRST: Final = (Verdict.FAIL, Verdict.UNKNOWN, Verdict.SKIP, Verdict.NOT_SUPPORTED, Verdict.PASS)
+_GATE: Final = re.compile(r"\bgate\(\s*[\w-]+\s*,\s*(\w+)\s*\)")
+
+
+def worst_first(outcomes: Iterable[Outcome]) -> list[Outcome]:
+    """Failures, then what was not judged, then passes; violations before hazards; else as they ran."""
+    return sorted(outcomes, key=lambda o: (_WORST_FIRST.index(o.verdict), o.severity is Severity.HAZARD))
+
+
+def sentence(run: Run) -> str:
+    """The verdict of a run in one sentence."""
+    counts = Statistics.of(run.outcomes)
+    judged = counts.passed + counts.failed
+    on = f" on Kubernetes {', '.join(versions)}" if (versions := kubernetes_versions(run)) else ""
+    if run.verdict is Verdict.FAIL:
+        do = "does" if counts.failed == 1 else "do"
+        text = f"Fail: {counts.failed} of {_count(judged, 'judged behaviour')} {do} not hold{on}"
+        text += f"; {counts.unknown} more could not be judged" if counts.unknown else ""
+    elif run.verdict is Verdict.PASS:
+        all_of_them = (
+            "the one judged behaviour holds" if judged == 1 else f"all {judged} judged behaviours hold"
+        )
+        text = f"Pass: {all_of_them}{on}"
+    elif counts.unknown:
+        behaviours = _count(counts.unknown + judged, "behaviour")
+        text = f"Unknown: {counts.unknown} of {behaviours} could not be judged{on}"
+    elif judged:
+        text = f"Unknown: {_count(counts.passed, 'behaviour')} passed{on}"
+    else:
+        text = f"Unknown: nothing was judged{on}"
+    return f"{text}; {run.reason}." if run.reason else f"{text}."
+
+
+def kubernetes_versions(run: Run) -> list[str]:
+    """The versions of all apiservers, each once."""
+    found = (part.version for _, part in run.components() if part.kind == ComponentKind.APISERVER)
+    return sorted({version.removeprefix("v") for version in found if version})
+
+
+def gates_that_matter(run: Run) -> list[str]:
+    """The gates that decide about NNN, and those that a behaviour of this run asks for."""
+    asked = {gate for outcome in run.outcomes for gate in _GATE.findall(outcome.applies)}
+    own = (NOMINATED_NODE_NAME_FOR_EXPECTATION, CLEARING_NOMINATED_NODE_NAME_AFTER_BINDING)
+    return [*own, *sorted(asked.difference(own))]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Components of one name, version and gates, wherever they run."""
+
+    name: str
+    version: str
+    clusters: tuple[str, ...]
+    gates: Mapping[str, bool] | None
+    """Those that matter; None when they could not be read."""
+
+
+def programs(run: Run) -> list[Program]:
+    """The programs of all clusters; those that are alike in several clusters stand once."""
+    matter = gates_that_matter(run)
+    found: dict[object, tuple[ComponentInfo, list[str], Mapping[str, bool] | None]] = {}
+    for cluster, part in run.components():
+        gates = (
+            None if part.gates is None else {gate: part.gates[gate] for gate in matter if gate in part.gates}
+        )
+        key = (part.name, part.version, None if gates is None else tuple(gates.items()))
+        found.setdefault(key, (part, [], gates))[1].append(cluster.name)
+    return [Program(part.name, part.version, tuple(names), gates) for part, names, gates in found.values()]
+
+
+def one_line(text: str) -> str:
+    """The text with all white space, line ends included, as single blanks."""
+    return " ".join(text.split())
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
