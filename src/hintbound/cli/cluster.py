@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import signal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from hintbound.errors import CannotStart
+
+if TYPE_CHECKING:
+    from hintbound.clusters.embedded.cluster import EmbeddedCluster
 
 
 @click.group()
@@ -29,22 +34,24 @@ def up(spec: str, name: str, port: int) -> None:
     parsed = parse(spec)
     if parsed.provider != "embedded":
         raise CannotStart(f"{spec!r} is not embedded.", next_step="Only embedded clusters are brought up here.")
-    cluster = EmbeddedCluster(parsed, Options(stay=True, folder_name=name, apiserver_port=port))
+    cluster = EmbeddedCluster(parsed, Options(folder_name=name, apiserver_port=port))
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    cluster.resolve()
     kubeconfig = asyncio.run(_up(cluster))
     click.echo(f"{name}: {cluster.spec} is up.")
-    click.echo(f"export KUBECONFIG={kubeconfig}")
+    click.echo(f"export KUBECONFIG={shlex.quote(str(kubeconfig))}")
     click.echo(f"hintbound cluster down {name}    # when you are done")
 
 
-async def _up(cluster: object) -> Path:
-    from hintbound.clusters.embedded.cluster import EmbeddedCluster
-
-    assert isinstance(cluster, EmbeddedCluster)
-    # Its processes lead sessions of their own: a Ctrl-C reaches only us, and `start` then ends them.
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, signal.raise_signal, signal.SIGINT)
+async def _up(cluster: EmbeddedCluster) -> Path:
+    # Its processes are in a group of their own: a Ctrl-C reaches only us, and we end them.
     await cluster.start()
-    kubeconfig = cluster.kubeconfig()
-    await cluster.leave()
+    try:
+        kubeconfig = cluster.kubeconfig()
+        await cluster.leave()
+    except BaseException:
+        await cluster.close()
+        raise
     return kubeconfig
 
 
@@ -60,9 +67,9 @@ def down(name: str | None, every: bool) -> None:
     else:
         found = [registry.find(name)]
     for folder, entry in found:
-        if entry.owner is not None and entry.owner.process():
+        if entry.owner and entry.owned:
             raise CannotStart(
-                f"{entry.name} belongs to a run that goes on (pid {entry.owner.pid}).", next_step="End that run."
+                f"{entry.name} belongs to a hintbound that runs (pid {entry.owner.pid}).", next_step="End that one."
             )
         registry.end(folder, entry)
         click.echo(f"{entry.name} is down.")
@@ -81,7 +88,7 @@ def list_(form: str) -> None:
             "server": entry.server,
             "alive": entry.alive,
             "owner": entry.owner.pid if entry.owner else None,
-            "processes": {name: process.pid for name, process in entry.processes.items() if process.process()},
+            "processes": {name: process.pid for name, process in entry.processes.items() if process.runs},
         }
         for _, entry in registry.entries()
         if entry

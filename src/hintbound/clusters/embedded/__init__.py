@@ -1,0 +1,1 @@
+"""A control plane of real binaries as local processes."""

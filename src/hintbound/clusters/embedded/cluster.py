@@ -6,23 +6,25 @@ import asyncio
 import contextlib
 import itertools
 import os
-import re
 import shutil
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
 from hintbound import assets, data
 from hintbound.clusters import fake_nodes
 from hintbound.clusters.embedded import components, registry
+from hintbound.clusters.embedded.component import EmbeddedComponent, answers, listens
 from hintbound.clusters.embedded.components import Tuning
+from hintbound.clusters.embedded.credentials import Credentials
+from hintbound.clusters.embedded.failures import why_not
 from hintbound.clusters.embedded.guard import Guard
-from hintbound.clusters.embedded.pki import Authority, KeyPair
+from hintbound.clusters.embedded.identity import ProcessId
 from hintbound.clusters.embedded.ports import LOOPBACK, HeldPort
-from hintbound.clusters.embedded.process import ComponentDied, Listener, Process
+from hintbound.clusters.embedded.process import ComponentDied, Listener, Process, Ready
 from hintbound.clusters.protocol import (
     READY_WITHIN,
     ApiserverSpec,
@@ -32,19 +34,16 @@ from hintbound.clusters.protocol import (
     SchedulerSpec,
 )
 from hintbound.clusters.spec import ClusterSpec
-from hintbound.errors import CannotStart
 from hintbound.kube import resources
 from hintbound.kube.client import Client
 from hintbound.kube.connection import Connection
-from hintbound.kube.errors import ApiError, KubeError, TransportError
+from hintbound.kube.errors import KubeError
 from hintbound.kube.exchange import Tap
-from hintbound.kube.metrics import Metrics, component_version, feature_gates
-from hintbound.protocol import Actor, ComponentKind, Seconds
+from hintbound.protocol import Actor, ComponentKind
 
-CAPABILITIES = frozenset(Capability)
-_USER_AGENT = "hintbound"
-_FIXTURES = ("rbac.yaml", "priority-classes.yaml")
-_KINDS = (ComponentKind.APISERVER, ComponentKind.CONTROLLER_MANAGER, ComponentKind.SCHEDULER)
+_USER_AGENT: Final = "hintbound"
+_FIXTURES: Final = ("rbac.yaml", "priority-classes.yaml")
+_KUBERNETES: Final = (ComponentKind.APISERVER, ComponentKind.CONTROLLER_MANAGER, ComponentKind.SCHEDULER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +52,6 @@ class Options:
 
     name: str = "shared"
     """The cluster's name in a run's record."""
-    stay: bool = False
-    """Brought up to outlive this process (`hintbound cluster up`)."""
     folder_name: str | None = None
     """The name it is registered under; None for a random one."""
     logs: Path | None = None
@@ -63,105 +60,29 @@ class Options:
     audit_policy: Path | None = None
     listener: Listener = lambda _event, _process, _facts: None
     flags: Mapping[ComponentKind, Sequence[str]] = field(default_factory=dict)
-
-
-class EmbeddedComponent:
-    """A handle on one of the processes."""
-
-    def __init__(
-        self, process: Process, ports: Sequence[HeldPort], client: Client | None, changed: Callable[[], None]
-    ) -> None:
-        self.process = process
-        self._ports = ports
-        self._client = client
-        self._changed = changed
-
-    @property
-    def name(self) -> str:
-        """Its name in the cluster."""
-        return self.process.name
-
-    @property
-    def kind(self) -> ComponentKind:
-        """Which program it is."""
-        return self.process.kind
-
-    @property
-    def pid(self) -> int | None:
-        """Its process id while it runs."""
-        return self.process.pid
-
-    @property
-    def port(self) -> int:
-        """The port it serves clients on."""
-        assert self._ports, f"{self.name} serves no port"
-        return self._ports[0].number
-
-    async def metrics(self, *families: str) -> Metrics:
-        """These families of its `/metrics`, read now; all when none is named."""
-        return Metrics.parse(await self.metrics_text(), *families)
-
-    async def metrics_text(self) -> str:
-        """Its `/metrics` page."""
-        assert self._client is not None, f"{self.name} has no metrics"
-        return await self._client.get_text("/metrics")
-
-    async def stop(self) -> None:
-        """SIGTERM, then SIGKILL after a grace."""
-        await self.process.stop()
-        self._changed()
-
-    async def kill(self) -> None:
-        """SIGKILL."""
-        await self.process.kill()
-        self._changed()
-
-    async def restart(self) -> None:
-        """Start it again as it was, on the same port; wait until it is ready."""
-        await self.process.restart(READY_WITHIN)
-        self._changed()
-
-    def pause(self) -> None:
-        """SIGSTOP."""
-        self.process.pause()
-
-    def resume(self) -> None:
-        """SIGCONT."""
-        self.process.resume()
-
-    async def close(self) -> None:
-        """End it for good and let its port go."""
-        await self.process.kill()
-        await self.let_go()
-
-    async def let_go(self) -> None:
-        """Close our connection and the ports that we hold; the process goes on."""
-        self.process.let_go()
-        if self._client:
-            await self._client.aclose()
-        for port in self._ports:
-            port.release()
+    """Further flags per kind; they replace ours of the same name."""
 
 
 class EmbeddedCluster:
     """etcd, kube-apiserver, kube-scheduler, kube-controller-manager and KWOK; see the Cluster protocol."""
 
     provider = "embedded"
-    capabilities = CAPABILITIES
+    capabilities = frozenset(Capability)
     scheduler_name = "default-scheduler"
+    node_taints: Sequence[Mapping[str, str]] = ()
 
     def __init__(self, spec: ClusterSpec, options: Options | None = None) -> None:
         self._spec = spec
         self._options = options or Options()
         self._components: dict[str, EmbeddedComponent] = {}
         self._clients: dict[tuple[str, Actor], Client] = {}
-        self._users: dict[str, KeyPair] = {}
+        self._ports: list[HeldPort] = []
         self._guard: Guard | None = None
         self._folder: Path | None = None
         self._version = ""
         self._binaries: Mapping[ComponentKind, Path] = {}
         self._counter = itertools.count(1)
-        self._owner = None if self._options.stay else registry.ProcessId.of(os.getpid())
+        self._owner: ProcessId | None = ProcessId.of(os.getpid())
 
     @property
     def name(self) -> str:
@@ -176,15 +97,16 @@ class EmbeddedCluster:
     @property
     def folder(self) -> Path:
         """Keys, configurations, etcd's data."""
-        assert self._folder is not None, "the cluster has not been started"
+        assert self._folder is not None, "the cluster is not started"
         return self._folder
 
     @property
     def deviations(self) -> Sequence[str]:
         """Where it differs from an ordinary cluster."""
+        off = " and ".join(components.DISABLED_ADMISSION)
         return (
             "nodes are played by KWOK: no kubelet, no containers",
-            f"admission plugins {' and '.join(components.DISABLED_ADMISSION)} are off, so that nodes are usable at once",
+            f"admission plugins {off} are off, so that nodes are usable at once",
             "etcd runs without fsync",
             "schedulers run without leader election",
         )
@@ -194,66 +116,90 @@ class EmbeddedCluster:
         """The URL of the first apiserver."""
         return self._server(ComponentKind.APISERVER)
 
+    def resolve(self) -> None:
+        """Get the binaries: may download or build for minutes, so call it before an event loop runs.
+
+        Raises CannotStart.
+        """
+        if self._spec.src:
+            self._version, plane = assets.from_source(self._spec.src)
+        else:
+            self._version = assets.resolve_version(self._spec.target or assets.DEFAULT_VERSION)
+            self._spec = replace(self._spec, target=self._version)
+            plane = assets.control_plane(self._version)
+        self._binaries = {**plane, ComponentKind.ETCD: assets.etcd(), ComponentKind.KWOK: assets.kwok()}
+
     async def start(self) -> None:
-        """Resolve the binaries, start everything, wait until a node is Ready. Raises CannotStart."""
-        self._version, self._binaries = await asyncio.to_thread(self._resolve)
+        """Start everything, wait until a node is Ready. Raises CannotStart; nothing is left then."""
+        if not self._binaries:
+            await asyncio.to_thread(self.resolve)
         registry.prune()
-        self._folder = registry.create(self._options.folder_name)
-        self._guard = None if self._options.stay else Guard()
+        self._folder = registry.create(self._options.folder_name, spec=self.spec)
         try:
+            self._guard = Guard()
             self._prepare()
             await self._start_all()
-        except ComponentDied as error:
+        except (ComponentDied, KubeError, OSError) as error:
+            cause = why_not(self._first_death() or error, self.folder)
             await self.close()
-            raise _why_not(error) from error
-        except KubeError as error:
-            await self.close()
-            raise CannotStart(f"the control plane did not start: {error}") from error
+            raise cause from error
         except BaseException:
             await self.close()
             raise
 
     async def close(self) -> None:
         """End every process and remove the folder. May be called twice."""
-        for client in self._clients.values():
-            await client.aclose()
-        self._clients.clear()
-        if self._folder is None:
+        folder, self._folder = self._folder, None
+        if folder is None:
             return
-        # SIGKILL: nothing of it is kept, the audit log is written before each answer, and a polite end takes 3 s.
-        await asyncio.gather(*(part.close() for part in self._components.values()))
-        self._components.clear()
-        if self._guard:
-            self._guard.release()
-        shutil.rmtree(self._folder, ignore_errors=True)
-        self._folder = None
+        parts = list(self._components.values())
+        try:
+            # SIGKILL: nothing of it is kept, and the audit log is written before each answer.
+            await asyncio.gather(*(part.close() for part in parts))
+        finally:
+            # Without an await up to the end of the folder: a second Ctrl-C cancels only the wait above.
+            if self._guard:
+                self._guard.release()
+            for part in parts:
+                part.process.reap()
+            for port in self._ports:
+                port.release()
+            shutil.rmtree(folder, ignore_errors=True)
+            self._components.clear()
+            await self._hang_up()
 
     async def leave(self) -> None:
-        """Let go of a cluster that stays: close our connections, keep its processes and its folder."""
+        """Let it outlive this process: it is nobody's from now on. Raises OSError; then it still is ours."""
+        self._owner = None
+        self._register()
+        assert self._guard is not None
+        self._guard.disarm()
+        self._folder = None
         for part in self._components.values():
             await part.let_go()
-        for client in self._clients.values():
-            await client.aclose()
-        self._clients.clear()
-        self._folder = None
+        await self._hang_up()
 
     def client(self, actor: Actor, tap: Tap | None = None, server: str | None = None) -> Client:
         """A client of this actor. Without a tap it is shared; with one it is new and the caller closes it."""
         where = server or ComponentKind.APISERVER
         if tap is not None:
-            return self._connect(self._server(where), actor, self._users[actor], tap)
+            return self._connect(self._server(where), actor, tap)
         key = (where, actor)
         if key not in self._clients:
-            self._clients[key] = self._connect(self._server(where), actor, self._users[actor], None)
+            self._clients[key] = self._connect(self._server(where), actor)
         return self._clients[key]
 
     def kubeconfig(self, user: str = Actor.ADMIN) -> Path:
         """The path of the kubeconfig of an actor or a component's user."""
-        return self.folder / "kubeconfigs" / f"{user.replace(':', '-')}.yaml"
+        return self._credentials.kubeconfig(user)
 
     def audit_logs(self) -> Sequence[Path]:
         """One file per apiserver, oldest apiserver first."""
-        return [self._audit_log(part.name) for part in self._components.values() if part.kind == ComponentKind.APISERVER]
+        parts = self._components.values()
+        return [self._audit_log(part.name) for part in parts if part.kind == ComponentKind.APISERVER]
+
+    async def usable(self, namespace: str) -> None:
+        """A namespace is usable at once: the ServiceAccount admission plugin is off."""
 
     def component(self, name: str) -> EmbeddedComponent:
         """A handle by name. Raises KeyError."""
@@ -261,10 +207,10 @@ class EmbeddedCluster:
 
     async def components(self) -> Sequence[ComponentState]:
         """Ask each component for its version and gates."""
-        return await asyncio.gather(*(self._state(part) for part in self._components.values()))
+        return await asyncio.gather(*(part.state() for part in self._components.values()))
 
     async def add_scheduler(self, spec: SchedulerSpec) -> Component:
-        """Start a scheduler of one's own."""
+        """Start a scheduler of one's own. Raises ComponentDied, CannotStart."""
         binary, version = await self._binary(ComponentKind.SCHEDULER, spec.version)
         gates = {**self._spec.gates_of(ComponentKind.SCHEDULER), **spec.gates}
         part = self._scheduler(
@@ -273,21 +219,21 @@ class EmbeddedCluster:
             binary,
             version,
             spec.config,
-            Tuning(gates, self._spec.emulate, spec.flags),
+            Tuning(gates, self._emulated(spec.version), spec.flags),
         )
         await self._start(part)
         return part
 
     async def add_apiserver(self, spec: ApiserverSpec) -> Component:
-        """Start a further apiserver on the same etcd."""
+        """Start a further apiserver on the same etcd. Raises ComponentDied, CannotStart."""
         binary, version = await self._binary(ComponentKind.APISERVER, spec.version)
         gates = {**self._spec.gates_of(ComponentKind.APISERVER), **spec.gates}
         part = self._apiserver(
             f"{ComponentKind.APISERVER}-{next(self._counter)}",
             binary,
             version,
-            HeldPort(),
-            Tuning(gates, spec.emulate or self._spec.emulate, spec.flags),
+            self._hold(),
+            Tuning(gates, spec.emulate or self._emulated(spec.version), spec.flags),
         )
         await self._start(part)
         return part
@@ -300,36 +246,22 @@ class EmbeddedCluster:
         await part.close()
         self._register()
 
-    def _resolve(self) -> tuple[str, Mapping[ComponentKind, Path]]:
-        if self._spec.src:
-            version, binaries = assets.from_source(self._spec.src)
-        else:
-            version = assets.resolve_version(self._spec.target or assets.DEFAULT_VERSION)
-            self._spec = replace(self._spec, target=version)
-            binaries = assets.control_plane(version)
-        return version, {**binaries, ComponentKind.ETCD: assets.etcd(), ComponentKind.KWOK: assets.kwok()}
-
     async def _binary(self, kind: ComponentKind, version: str | None) -> tuple[Path, str]:
         if version is None:
             return self._binaries[kind], self._version
         exact = assets.resolve_version(version)
         return (await asyncio.to_thread(assets.control_plane, exact))[kind], exact
 
+    def _emulated(self, version: str | None) -> str | None:
+        """A component of another version does not emulate what the cluster does."""
+        return self._spec.emulate if version is None else None
+
     def _prepare(self) -> None:
         """Keys, kubeconfigs and configuration files: all that needs no running process."""
-        self._apiserver_port = HeldPort(self._options.apiserver_port)
-        self._authority = Authority(self.folder / "pki")
-        self._serving = self._authority.server("hintbound-server")
-        self._etcd_client = self._authority.client("hintbound-etcd-client")
-        self._tokens = self._authority.signing_key("service-account")
-        self._users = {actor: self._authority.client(actor) for actor in Actor if actor != Actor.ADMIN}
-        self._users[Actor.ADMIN] = self._authority.client(Actor.ADMIN, "system:masters")
-        for user in components.USERS.values():
-            self._users[user] = self._authority.client(user)
+        self._apiserver_port = self._hold(self._options.apiserver_port)
+        self._credentials = Credentials(self.folder)
         server = f"https://{LOOPBACK}:{self._apiserver_port.number}"
-        (self.folder / "kubeconfigs").mkdir()
-        for user, pair in self._users.items():
-            self.kubeconfig(user).write_text(components.kubeconfig(server, self._authority.cert, user, pair))
+        self._credentials.write_kubeconfigs(server)
         fake_nodes.write_stages(self.folder / "stages.yaml")
         self._register(server)
 
@@ -345,6 +277,16 @@ class EmbeddedCluster:
         )
         await etcd.process.until_ready(READY_WITHIN)
         await apiserver.process.start()
+        # It serves a second and a half before it is ready: two of its bootstrap hooks sleep first. KWOK needs neither.
+        await apiserver.process.until(READY_WITHIN, answers(self.client(Actor.ADMIN), "/livez/ping"), "did not answer")
+        await self._apply_fixtures()
+        kwok = self._kwok()
+        await kwok.process.start()
+        await _together(kwok.process.until_ready(READY_WITHIN), self._start_rest(apiserver))
+        self._register()
+
+    async def _start_rest(self, apiserver: EmbeddedComponent) -> None:
+        """Those who need the bootstrap RBAC: without it they would begin with a refusal and back off."""
         await apiserver.process.until_ready(READY_WITHIN)
         rest = [
             self._scheduler(
@@ -356,18 +298,17 @@ class EmbeddedCluster:
                 self._tuning(ComponentKind.SCHEDULER),
             ),
             self._controller_manager(),
-            self._kwok(),
         ]
         for part in rest:
             await part.process.start()
         self._register()
-        await _together(self._apply_fixtures(), *(part.process.until_ready(READY_WITHIN) for part in rest))
+        await _together(*(part.process.until_ready(READY_WITHIN) for part in rest))
 
     async def _start(self, part: EmbeddedComponent) -> None:
         try:
             await part.process.start()
             await part.process.until_ready(READY_WITHIN)
-        except ComponentDied:
+        except BaseException:  # also when the caller's own deadline has passed
             self._components.pop(part.name, None)
             await part.close()
             raise
@@ -383,17 +324,17 @@ class EmbeddedCluster:
         await _together(*(admin.create(_RESOURCES[manifest["kind"]], manifest) for manifest in manifests))
 
     def _etcd(self) -> EmbeddedComponent:
-        client_port, peer_port = HeldPort(), HeldPort()
+        client_port, peer_port = self._hold(), self._hold()
         self._etcd_port = client_port
         command = components.etcd(
             self._binaries[ComponentKind.ETCD],
             data=self.folder / "etcd",
             client=client_port.number,
             peer=peer_port.number,
-            server=self._serving,
-            ca=self._authority.cert,
+            server=self._credentials.serving,
+            ca=self._credentials.ca,
         )
-        ready = _listens(client_port.number)
+        ready = listens(client_port.number)
         return self._add(ComponentKind.ETCD, ComponentKind.ETCD, "", command, [client_port, peer_port], ready)
 
     def _apiserver(
@@ -403,10 +344,10 @@ class EmbeddedCluster:
             binary,
             port=port.number,
             etcd=self._etcd_port.number,
-            server=self._serving,
-            etcd_client=self._etcd_client,
-            ca=self._authority.cert,
-            tokens=self._tokens,
+            server=self._credentials.serving,
+            etcd_client=self._credentials.etcd_client,
+            ca=self._credentials.ca,
+            tokens=self._credentials.tokens,
             audit_policy=self._options.audit_policy or data.folder("fixtures") / "audit-policy.yaml",
             audit_log=self._audit_log(name),
             tuning=tuning,
@@ -425,27 +366,27 @@ class EmbeddedCluster:
         kubeconfig = self.kubeconfig(components.USERS[ComponentKind.SCHEDULER])
         file = self.folder / f"{name}.yaml"
         file.write_text(components.scheduler_config(kubeconfig, scheduler_name, config))
-        port = HeldPort()
+        port = self._hold()
         command = components.scheduler(
             binary,
             port=port.number,
             config=file,
-            server=self._serving,
-            ca=self._authority.cert,
+            server=self._credentials.serving,
+            ca=self._credentials.ca,
             kubeconfig=kubeconfig,
             tuning=tuning,
         )
         return self._add(name, ComponentKind.SCHEDULER, version, command, [port], None)
 
     def _controller_manager(self) -> EmbeddedComponent:
-        port = HeldPort()
+        port = self._hold()
         command = components.controller_manager(
             self._binaries[ComponentKind.CONTROLLER_MANAGER],
             port=port.number,
-            server=self._serving,
-            ca=self._authority.cert,
+            server=self._credentials.serving,
+            ca=self._credentials.ca,
             kubeconfig=self.kubeconfig(components.USERS[ComponentKind.CONTROLLER_MANAGER]),
-            tokens=self._tokens,
+            tokens=self._credentials.tokens,
             tuning=self._tuning(ComponentKind.CONTROLLER_MANAGER),
         )
         kind = ComponentKind.CONTROLLER_MANAGER
@@ -466,22 +407,23 @@ class EmbeddedCluster:
         version: str,
         command: Sequence[str],
         ports: Sequence[HeldPort],
-        ready: Callable[[], Awaitable[bool]] | None,
+        ready: Ready | None,
     ) -> EmbeddedComponent:
         client = None
-        if kind in _KINDS:
-            url = f"https://{LOOPBACK}:{ports[0].number}"
-            client = self._connect(url, Actor.ADMIN, self._users[Actor.ADMIN], None)
-            ready = ready or _healthy(client, "/healthz" if kind == ComponentKind.CONTROLLER_MANAGER else "/readyz")
+        if kind in _KUBERNETES:
+            client = self._connect(f"https://{LOOPBACK}:{ports[0].number}", Actor.ADMIN)
+            path = "/healthz" if kind == ComponentKind.CONTROLLER_MANAGER else "/readyz"
+            ready = ready or answers(client, path)
         assert ready is not None
+        assert self._guard is not None
         process = Process(
             name=name,
             kind=kind,
             version=version,
-            command=[*command, *self._options.flags.get(kind, ())],
+            command=components.last_wins([*command, *self._options.flags.get(kind, ())]),
             log=(self._options.logs or self.folder / "logs") / f"{name}.log",
             ready=ready,
-            group=self._guard.group if self._guard else None,
+            group=self._guard.group,
             listener=self._options.listener,
         )
         part = EmbeddedComponent(process, ports, client, self._register)
@@ -494,17 +436,21 @@ class EmbeddedCluster:
     async def _canary(self) -> bool:
         return await fake_nodes.canary_is_ready(self.client(Actor.ADMIN))
 
-    async def _state(self, part: EmbeddedComponent) -> ComponentState:
-        if part.kind not in _KINDS:
-            return ComponentState(part.name, part.kind, assets.pinned_version(part.kind), None, "the pin it was built from")
-        text = await part.metrics_text()
-        return ComponentState(
-            part.name, part.kind, component_version(text) or "unknown", feature_gates(text), "/metrics"
-        )
+    def _hold(self, number: int = 0) -> HeldPort:
+        port = HeldPort(number)
+        self._ports.append(port)
+        return port
 
-    def _connect(self, url: str, actor: Actor, pair: KeyPair, tap: Tap | None) -> Client:
-        connection = Connection.from_pem(url, ca=self._authority.cert, cert=pair.cert, key=pair.key)
+    def _connect(self, url: str, actor: Actor, tap: Tap | None = None) -> Client:
+        pair = self._credentials.users[actor]
+        connection = Connection.from_pem(url, ca=self._credentials.ca, cert=pair.cert, key=pair.key)
         return Client(connection, actor=actor, user_agent=_USER_AGENT, tap=tap)
+
+    async def _hang_up(self) -> None:
+        clients = list(self._clients.values())
+        self._clients.clear()
+        for client in clients:
+            await client.aclose()
 
     def _server(self, name: str) -> str:
         return f"https://{LOOPBACK}:{self._components[name].port}"
@@ -512,70 +458,33 @@ class EmbeddedCluster:
     def _audit_log(self, name: str) -> Path:
         return self.folder / f"audit-{name}.log"
 
+    def _first_death(self) -> ComponentDied | None:
+        """The first component, in the order of their starts, that has ended: why others fail as well."""
+        return next((part.process.died() for part in self._components.values() if part.process.ended), None)
+
     def _register(self, server: str | None = None) -> None:
-        entry = registry.Entry(self.folder.name, self.spec, server or self.server, self._owner)
+        processes = {}
         for name, part in self._components.items():
             if part.pid is not None:
-                with contextlib.suppress(Exception):
-                    entry.processes[name] = registry.ProcessId.of(part.pid)
+                with contextlib.suppress(ProcessLookupError):
+                    processes[name] = ProcessId.of(part.pid)
+        entry = registry.Entry(self.folder.name, self.spec, server or self.server, self._owner, processes)
         registry.write(self.folder, entry)
 
 
-_RESOURCES = {
+_RESOURCES: Final = {
     "ClusterRole": resources.CLUSTER_ROLES,
     "ClusterRoleBinding": resources.CLUSTER_ROLE_BINDINGS,
     "PriorityClass": resources.PRIORITY_CLASSES,
 }
-_REJECTED_GATE = re.compile(r"[^\"\n]*feature gate[^\"\n]*")
-
-
-def _why_not(death: ComponentDied) -> CannotStart:
-    """One clear line for what a component says when it ends at once."""
-    for line in death.lines:
-        if found := _REJECTED_GATE.search(line):
-            return CannotStart(
-                f"{death.name} {death.version} rejects a gate: {found.group().strip()}.",
-                next_step="Gates come and go with versions; see `hintbound list versions`.",
-            )
-    return CannotStart(f"the control plane did not start: {death}")
 
 
 async def _together(*work: Coroutine[Any, Any, object]) -> None:
     """Do all at once; when one fails, cancel the others and raise its error as it is, not as a group."""
+    tasks = [asyncio.ensure_future(one) for one in work]
     try:
-        async with asyncio.TaskGroup() as group:
-            for one in work:
-                group.create_task(one)
-    except* (ComponentDied, KubeError) as errors:
-        first = errors
-        while isinstance(first, BaseExceptionGroup):
-            first = first.exceptions[0]  # type: ignore[assignment]
-        failure: BaseException = first
-    else:
-        return
-    raise failure
-
-
-def _healthy(client: Client, path: str) -> Callable[[], Awaitable[bool]]:
-    async def ask() -> bool:
-        with contextlib.suppress(ApiError, TransportError):
-            await client.get_text(path, timeout=_PROBE)
-            return True
-        return False
-
-    return ask
-
-
-def _listens(port: int) -> Callable[[], Awaitable[bool]]:
-    async def ask() -> bool:
-        try:
-            _, writer = await asyncio.open_connection(LOOPBACK, port)
-        except OSError:
-            return False
-        writer.close()
-        return True
-
-    return ask
-
-
-_PROBE: Seconds = 2.0
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

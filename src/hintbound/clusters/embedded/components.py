@@ -35,6 +35,15 @@ class Tuning:
         return [*([f"--feature-gates={gates}"] if gates else []), *emulated, *self.flags]
 
 
+def last_wins(command: Sequence[str]) -> list[str]:
+    """The command line without the flags that stand in it again later.
+
+    Lists need it: of `--disable-admission-plugins=A --disable-admission-plugins=B` Kubernetes takes both.
+    """
+    last = {part.partition("=")[0]: index for index, part in enumerate(command)}
+    return [part for index, part in enumerate(command) if last[part.partition("=")[0]] == index]
+
+
 def etcd(binary: Path, *, data: Path, client: int, peer: int, server: KeyPair, ca: Path) -> list[str]:
     """A single member. Without fsync: the data need not survive the machine, only the process."""
     clients, peers = f"https://{LOOPBACK}:{client}", f"https://{LOOPBACK}:{peer}"
@@ -138,11 +147,12 @@ def scheduler_config(kubeconfig: Path, name: str, overrides: Mapping[str, object
 def controller_manager(
     binary: Path, *, port: int, server: KeyPair, ca: Path, kubeconfig: Path, tokens: KeyPair, tuning: Tuning
 ) -> list[str]:
-    """All of its default controllers."""
+    """All of its default controllers, each as the service account whose bootstrap RBAC it needs."""
     return [
         str(binary),
         f"--kubeconfig={kubeconfig}",
         "--leader-elect=false",
+        "--use-service-account-credentials",
         f"--root-ca-file={ca}",
         f"--service-account-private-key-file={tokens.key}",
         *_serving(port, server, ca, kubeconfig),
@@ -159,6 +169,8 @@ def kwok(binary: Path, *, kubeconfig: Path, stages: Path) -> list[str]:
         "--manage-all-nodes=false",
         "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
         "--node-ip=127.0.0.1",
+        # Without a sign of life the controller-manager marks a node Unknown and taints it after 50 s.
+        "--node-lease-duration-seconds=40",
     ]
 
 

@@ -1,4 +1,4 @@
-"""One component as a local process: start, wait until ready, stop, kill, pause, resume, restart; its log in a file.
+"""One component as a local process: start, wait until ready, stop, kill, pause, resume, restart; log in a file.
 
 A plain Popen that is polled, not asyncio's subprocess: that one kills its children when the loop is closed, and a
 cluster that was brought up to stay must outlive us.
@@ -22,6 +22,8 @@ _POLL: Seconds = 0.02
 _REAP: Seconds = 0.005
 _LOOK: Seconds = 0.1
 _STOP_GRACE: Seconds = 3.0
+_STANDS_WITHIN: Seconds = 5.0
+_REAP_WITHIN: Seconds = 2.0
 _TAIL_BYTES = 8192
 
 Ready = Callable[[], Awaitable[bool]]
@@ -43,10 +45,7 @@ class ComponentDied(Exception):
 
 @dataclass(slots=True)
 class Process:
-    """A component's command and, while it runs, its process.
-
-    `group` is the process group to join (see guard.py), or None for a process that shall outlive us.
-    """
+    """A component's command and, while it runs, its process. `group` is the process group to join, see guard.py."""
 
     name: str
     kind: ComponentKind
@@ -54,11 +53,11 @@ class Process:
     command: Sequence[str]
     log: Path
     ready: Ready
-    group: int | None
-    env: Mapping[str, str] = field(default_factory=dict)
+    group: int
+    env: Mapping[str, str] = field(default_factory=lambda: hermetic(os.environ))
+    """All of its environment."""
     listener: Listener = lambda _event, _process, _facts: None
     _process: subprocess.Popen[bytes] | None = None
-    _expected_end: bool = False
     _watcher: asyncio.Task[None] | None = None
     _log_start: int = 0
 
@@ -72,36 +71,50 @@ class Process:
         """Whether the process exists, paused or not."""
         return self.pid is not None
 
+    @property
+    def ended(self) -> bool:
+        """Whether it was started and the process no longer exists."""
+        return self._process is not None and self._process.poll() is not None
+
     async def start(self) -> None:
-        """Start the process; returns before it is ready."""
+        """Start the process; returns before it is ready. Raises ComponentDied when it cannot even be started."""
+        assert not self.running, f"{self.name} runs already"
+        self._unwatch()
+        try:
+            self._process = self._popen()
+        except (OSError, subprocess.SubprocessError) as error:
+            raise self._report(f"cannot be started: {error}") from error
+        self._watcher = asyncio.create_task(self._watch(self._process), name=f"watch {self.name}")
+        self._tell("started", pid=self._process.pid)
+
+    def _popen(self) -> subprocess.Popen[bytes]:
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        self._expected_end = False
         with self.log.open("ab") as log:
             self._log_start = log.tell()
-            self._process = subprocess.Popen(
+            return subprocess.Popen(
                 [*self.command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**_inherited(), **self.env},
+                env=dict(self.env),
                 process_group=self.group,
-                start_new_session=self.group is None,
             )
-        self._watcher = asyncio.create_task(self._watch(self._process), name=f"watch {self.name}")
-        self._tell("started", pid=self._process.pid)
 
     async def until_ready(self, timeout: Seconds) -> None:
         """Wait for readiness. Raises ComponentDied when it exits first or takes longer than `timeout`."""
+        await self.until(timeout, self.ready, "was not ready")
+        self._tell("ready")
+
+    async def until(self, timeout: Seconds, holds: Ready, otherwise: str) -> None:
+        """Wait for something that the running process must bring about; `otherwise` is what to say if it does not."""
         deadline = time.monotonic() + timeout
-        while True:
-            if not self.running:
-                raise self.died()
-            if await self.ready():
-                self._tell("ready")
+        while self.running:
+            if await holds():
                 return
             if time.monotonic() > deadline:
-                raise self._report(f"was not ready within {timeout:g} s")
+                raise self._report(f"{otherwise} within {timeout:g} s")
             await asyncio.sleep(_POLL)
+        raise self.died()
 
     async def stop(self) -> None:
         """End it politely: SIGTERM, then SIGKILL after a grace of 3 s."""
@@ -118,12 +131,19 @@ class Process:
         await self.until_ready(timeout)
 
     def pause(self) -> None:
-        """SIGSTOP: it stands still and keeps its connections."""
-        self._signal(signal.SIGSTOP)
+        """SIGSTOP: it stands still, all of its threads, and keeps its connections. Raises ComponentDied."""
+        process = self._signal(signal.SIGSTOP)
+        deadline = time.monotonic() + _STANDS_WITHIN
+        while not _stands_still(process.pid):
+            if process.poll() is not None:
+                raise self.died()
+            if time.monotonic() > deadline:
+                raise self._report(f"did not stand still within {_STANDS_WITHIN:g} s")
+            time.sleep(_REAP)
         self._tell("paused")
 
     def resume(self) -> None:
-        """SIGCONT."""
+        """SIGCONT. Raises ComponentDied."""
         self._signal(signal.SIGCONT)
         self._tell("resumed")
 
@@ -144,16 +164,18 @@ class Process:
     def _report(self, what: str) -> ComponentDied:
         return ComponentDied(self.name, self.version, what, self.tail(), self.log)
 
-    def _signal(self, number: signal.Signals) -> None:
+    def _signal(self, number: signal.Signals) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             raise self.died()
         self._process.send_signal(number)
+        return self._process
 
     async def _end(self, number: signal.Signals, word: str) -> None:
         process = self._process
         if process is None or process.poll() is not None:
+            self.let_go()
             return
-        self._expected_end = True
+        self._unwatch()  # from here on its end is ours
         process.send_signal(number)
         process.send_signal(signal.SIGCONT)  # a paused process acts on SIGTERM only once it runs again
         try:
@@ -162,12 +184,19 @@ class Process:
         except TimeoutError:
             process.kill()
             await _ended(process, _REAP)
-        self._unwatch()
         self._tell(word)
 
     def let_go(self) -> None:
-        """Forget the process without ending it."""
+        """Watch the process no longer. If it has ended by itself and that was not yet told, it is told now."""
+        if self._watcher and self._process and self._process.poll() is not None:
+            self._exited(self._process.returncode)
         self._unwatch()
+
+    def reap(self) -> None:
+        """Wait for a process that was killed, at most a moment: no zombie is left."""
+        if self._process:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_REAP_WITHIN)
 
     def _unwatch(self) -> None:
         if self._watcher:
@@ -176,11 +205,23 @@ class Process:
 
     async def _watch(self, process: subprocess.Popen[bytes]) -> None:
         code = await _ended(process, _LOOK)
-        if not self._expected_end:
-            self._tell("exited", code=code, log=self.tail())
+        self._watcher = None
+        self._exited(code)
+
+    def _exited(self, code: int) -> None:
+        self._tell("exited", code=code, log=self.tail())
 
     def _tell(self, event: str, **facts: object) -> None:
         self.listener(event, self, facts)
+
+
+def _stands_still(pid: int) -> bool:
+    """Whether a child of ours is stopped: a signal reaches its many threads some moments after it was sent."""
+    if not hasattr(os, "waitid"):  # macOS before Python 3.13
+        return True
+    with contextlib.suppress(ChildProcessError):
+        return os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
+    return False
 
 
 async def _ended(process: subprocess.Popen[bytes], every: Seconds) -> int:
@@ -189,8 +230,12 @@ async def _ended(process: subprocess.Popen[bytes], every: Seconds) -> int:
     return code
 
 
-def _inherited() -> dict[str, str]:
-    """Our environment without what would make a component talk to somewhere else."""
-    unwanted = {"KUBECONFIG", "GOMAXPROCS", "GODEBUG"}
-    unwanted |= {name for name in os.environ if name.lower() in ("http_proxy", "https_proxy", "all_proxy")}
-    return {name: value for name, value in os.environ.items() if name not in unwanted}
+_KEPT = ("PATH", "HOME", "TMPDIR", "TZ", "LANG", "GOTRACEBACK")
+
+
+def hermetic(environ: Mapping[str, str]) -> dict[str, str]:
+    """What a control plane's component needs of our environment, and nothing else.
+
+    Any flag of etcd, many settings of KWOK and client-go's gates can be set by variables, and proxies lead away.
+    """
+    return {name: environ[name] for name in _KEPT if name in environ}

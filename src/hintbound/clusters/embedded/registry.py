@@ -1,7 +1,9 @@
-"""Which embedded clusters exist on this machine: one folder each, found again by a later command.
+"""Which clusters of ours exist on this machine: one folder each, found again by a later command.
 
-A folder holds keys, configurations, etcd's data, and `cluster.json` with who owns the cluster and which processes it
-has. A process is recognised by pid and start time together, so that a reused pid is never taken for ours.
+A folder holds keys, configurations, etcd's data, and `cluster.json` with who owns the cluster and which processes
+it has. It never stands without that file: it is made under another name, and renamed when the file is in it.
+Making and pruning exclude each other, so that a folder that has just been made is never taken for a dead one of
+the same name.
 """
 
 from __future__ import annotations
@@ -9,40 +11,27 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import secrets
 import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Final
 
 import platformdirs
-import psutil
+from filelock import FileLock
 
+from hintbound.clusters.embedded.identity import ProcessId
 from hintbound.errors import CannotStart, one_of
+from hintbound.protocol import Seconds
 
-_FILE = "cluster.json"
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessId:
-    """A process that can be told from any later one with the same pid. `started` is seconds since the epoch."""
-
-    pid: int
-    started: float
-
-    @classmethod
-    def of(cls, pid: int) -> ProcessId:
-        """Take down a process that runs now. Raises psutil.NoSuchProcess."""
-        return cls(pid, psutil.Process(pid).create_time())
-
-    def process(self) -> psutil.Process | None:
-        """The process, if it still is the same one and runs."""
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process = psutil.Process(self.pid)
-            if abs(process.create_time() - self.started) < 0.02 and process.status() != psutil.STATUS_ZOMBIE:
-                return process
-        return None
+_FILE: Final = "cluster.json"
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
+_PATIENCE: Final[Seconds] = 30.0
+_FRESH: Final[Seconds] = 60.0
+_ENDS_WITHIN: Final[Seconds] = 5.0
 
 
 @dataclass(slots=True)
@@ -59,42 +48,57 @@ class Entry:
     @property
     def alive(self) -> bool:
         """Whether any of its processes runs, or its owner may still be starting them."""
-        owners = [self.owner] if self.owner else []
-        return any(process.process() for process in [*owners, *self.processes.values()])
+        return self.owned or any(process.runs for process in self.processes.values())
+
+    @property
+    def owned(self) -> bool:
+        """Whether its owner runs."""
+        return self.owner is not None and self.owner.runs
 
 
 def root() -> Path:
     """Where the folders are; HINTBOUND_STATE moves it."""
-    return Path(os.environ.get("HINTBOUND_STATE") or platformdirs.user_state_dir("hintbound")) / "clusters"
+    state = os.environ.get("HINTBOUND_STATE") or platformdirs.user_state_dir("hintbound")
+    return Path(state).expanduser().absolute() / "clusters"
 
 
-def create(name: str | None) -> Path:
-    """Make the folder of a new cluster. Raises CannotStart for a name that is taken or a folder that cannot be made."""
+def create(name: str | None, *, spec: str) -> Path:
+    """Make the folder of a new cluster that this process owns.
+
+    Raises CannotStart for a name that is taken or is none, or a folder that cannot be made.
+    """
     chosen = name or f"run-{secrets.token_hex(4)}"
-    folder = root() / chosen
-    try:
-        folder.mkdir(mode=0o700, parents=True)
-    except FileExistsError as error:
+    if not _NAME.fullmatch(chosen):
         raise CannotStart(
-            f"an embedded cluster named {chosen!r} exists.",
-            next_step=f"Use another name, or end it with `hintbound cluster down {chosen}`.",
-        ) from error
+            f"{chosen!r} is no name for a cluster.", next_step="Use lower-case letters, digits and dashes."
+        )
+    folder = root() / chosen
+    draft = root() / f".{chosen}-{secrets.token_hex(4)}"
+    try:
+        draft.mkdir(mode=0o700, parents=True)
+        write(draft, Entry(chosen, spec, "", ProcessId.of(os.getpid())))
+        with _alone():
+            if folder.exists():
+                raise _taken(chosen)
+            draft.rename(folder)
     except OSError as error:
         raise CannotStart(
-            f"cannot make {folder}: {error.strerror}.", next_step="Free space there, or set HINTBOUND_STATE."
+            f"cannot make {folder}: {_why(error)}.", next_step="Free space there, or set HINTBOUND_STATE."
         ) from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
     return folder
 
 
 def write(folder: Path, entry: Entry) -> None:
-    """Store an entry; readers see the old or the new one, never half."""
+    """Store an entry; readers see the old or the new one, never half. Raises OSError."""
     new = folder / f".{_FILE}"
     new.write_text(json.dumps(asdict(entry), indent=1))
     new.replace(folder / _FILE)
 
 
 def read(folder: Path) -> Entry | None:
-    """The entry of a folder, or None while it has none (or a broken one)."""
+    """The entry of a folder, or None when it has none that can be read."""
     try:
         raw = json.loads((folder / _FILE).read_text())
         return Entry(
@@ -104,62 +108,121 @@ def read(folder: Path) -> Entry | None:
             owner=ProcessId(**raw["owner"]) if raw["owner"] else None,
             processes={name: ProcessId(**process) for name, process in raw["processes"].items()},
         )
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
 def entries() -> Iterator[tuple[Path, Entry | None]]:
-    """Every cluster folder with its entry, by name."""
-    if root().is_dir():
-        for folder in sorted(folder for folder in root().iterdir() if folder.is_dir()):
-            yield folder, read(folder)
+    """Every cluster folder with its entry, by name. Raises CannotStart when they cannot be read."""
+    return ((folder, entry) for folder, entry in _folders() if not folder.name.startswith("."))
 
 
 def find(name: str | None) -> tuple[Path, Entry]:
     """The cluster of this name, or the only one that was brought up to stay. Raises CannotStart."""
-    known = {folder.name: (folder, entry) for folder, entry in entries() if entry}
+    known = dict(entries())
     if name is None:
-        staying = [found for found in known.values() if found[1].owner is None and found[1].alive]
+        staying = [(folder, e) for folder, e in known.items() if e and e.owner is None and e.alive]
         if len(staying) == 1:
             return staying[0]
-        what = "no cluster is up." if not staying else "several clusters are up."
+        what = "several clusters are up." if staying else "no cluster is up."
         raise CannotStart(what, next_step="See `hintbound cluster list`, or start one with `hintbound cluster up`.")
-    if name not in known:
-        if not known:
-            raise CannotStart(f"no cluster {name!r}: none is up.", next_step="Start one with `hintbound cluster up`.")
-        raise one_of("cluster", name, sorted(known))
-    return known[name]
+    folder = root() / name
+    if folder not in known and not known:
+        raise CannotStart(f"no cluster {name!r}: none is up.", next_step="Start one with `hintbound cluster up`.")
+    if folder not in known:
+        raise one_of("cluster", name, [known_folder.name for known_folder in known])
+    entry = known[folder]
+    if entry is None:
+        raise CannotStart(
+            f"{folder / _FILE} cannot be read.",
+            next_step="End what runs from that folder yourself, then remove it.",
+        )
+    return folder, entry
 
 
 def end(folder: Path, entry: Entry) -> None:
-    """End the processes of a cluster (only those that are surely its own) and remove its folder."""
-    processes = [process for process in (known.process() for known in entry.processes.values()) if process]
-    for process in processes:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process.resume()
-            process.terminate()
-    _, alive = psutil.wait_procs(processes, timeout=5)
-    for process in alive:
-        with contextlib.suppress(psutil.NoSuchProcess):
+    """End the processes of a cluster (only those that are surely its own) and remove its folder.
+
+    SIGKILL: nothing of it is kept, and an apiserver that ends politely takes many seconds.
+    Raises CannotStart for what will not go.
+    """
+    for process in entry.processes.values():
+        with contextlib.suppress(PermissionError):
             process.kill()
-    psutil.wait_procs(alive, timeout=5)
+    deadline = time.monotonic() + _ENDS_WITHIN
+    while left := {name: p.pid for name, p in entry.processes.items() if p.runs}:
+        if time.monotonic() > deadline:
+            pids = ", ".join(f"{name} (pid {pid})" for name, pid in left.items())
+            raise CannotStart(f"{entry.name} does not end: {pids} ignores SIGKILL or is not yours to end.")
+        time.sleep(0.01)
     shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        raise CannotStart(f"{entry.name} has ended, but {folder} cannot be removed.", next_step="Remove it.")
 
 
 def prune() -> list[str]:
-    """Remove the folders of clusters that nothing runs for any more; returns their names."""
-    removed = []
-    for folder, entry in entries():
-        if entry is None and _fresh(folder):
-            continue
-        if entry is None or not entry.alive:
-            shutil.rmtree(folder, ignore_errors=True)
-            removed.append(folder.name)
-    return removed
+    """Remove the folders of clusters that nothing runs for any more; returns their names. Raises CannotStart."""
+    if not root().is_dir():
+        return []
+    try:
+        with _alone():
+            dead = [folder for folder, entry in _folders() if _is_dead(folder, entry)]
+            for folder in dead:
+                shutil.rmtree(folder, ignore_errors=True)
+    except OSError as error:
+        raise _unreadable(error) from error
+    return [folder.name for folder in dead if not folder.exists()]
 
 
-def _fresh(folder: Path) -> bool:
-    """A folder without an entry may belong to a cluster that is being made right now."""
+def _is_dead(folder: Path, entry: Entry | None) -> bool:
+    if entry is not None:
+        return not entry.alive
+    return not _is_fresh(folder) and not _is_in_use(folder)
+
+
+def _is_fresh(folder: Path) -> bool:
+    """Without an entry it may have been made this moment."""
     with contextlib.suppress(OSError):
-        return time.time() - folder.stat().st_mtime < 60
+        return time.time() - folder.stat().st_mtime < _FRESH
     return False
+
+
+def _is_in_use(folder: Path) -> bool:
+    """Whether a process was started on it; for entries that cannot be read, say of another version of hintbound."""
+    import psutil
+
+    path = f"{folder}{os.sep}"
+    return any(path in " ".join(p.info["cmdline"] or ()) for p in psutil.process_iter(["cmdline"]))
+
+
+def _folders() -> Iterator[tuple[Path, Entry | None]]:
+    try:
+        folders = sorted(path for path in root().iterdir() if path.is_dir())
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise _unreadable(error) from error
+    for folder in folders:
+        yield folder, read(folder)
+
+
+def _alone() -> FileLock:
+    """One of our processes at a time makes or prunes folders. Raises OSError."""
+    return FileLock(root() / ".lock", timeout=_PATIENCE)
+
+
+def _taken(name: str) -> CannotStart:
+    return CannotStart(
+        f"an embedded cluster named {name!r} exists.",
+        next_step=f"Use another name, or end it with `hintbound cluster down {name}`.",
+    )
+
+
+def _unreadable(error: OSError) -> CannotStart:
+    return CannotStart(
+        f"cannot read the clusters in {root()}: {_why(error)}.", next_step="Mend that, or set HINTBOUND_STATE."
+    )
+
+
+def _why(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()

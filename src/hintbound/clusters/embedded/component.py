@@ -1,0 +1,143 @@
+"""A handle on one process of an embedded control plane, and the ways to ask whether it is ready."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+
+from hintbound import assets
+from hintbound.clusters.embedded.ports import LOOPBACK, HeldPort
+from hintbound.clusters.embedded.process import Process, Ready
+from hintbound.clusters.protocol import READY_WITHIN, ComponentState
+from hintbound.kube.client import Client
+from hintbound.kube.errors import ApiError, KubeError, TransportError
+from hintbound.kube.metrics import Metrics, component_version, feature_gates
+from hintbound.protocol import ComponentKind, Seconds
+
+_PROBE: Seconds = 2.0
+_ANSWERS_WITHIN: Seconds = 5.0
+
+
+class EmbeddedComponent:
+    """A handle on one of the processes."""
+
+    def __init__(
+        self, process: Process, ports: Sequence[HeldPort], client: Client | None, changed: Callable[[], None]
+    ) -> None:
+        self.process = process
+        self._ports = ports
+        self._client = client
+        self._changed = changed
+
+    @property
+    def name(self) -> str:
+        """Its name in the cluster."""
+        return self.process.name
+
+    @property
+    def kind(self) -> ComponentKind:
+        """Which program it is."""
+        return self.process.kind
+
+    @property
+    def pid(self) -> int | None:
+        """Its process id while it runs."""
+        return self.process.pid
+
+    @property
+    def port(self) -> int:
+        """The port it serves clients on."""
+        assert self._ports, f"{self.name} serves no port"
+        return self._ports[0].number
+
+    async def metrics(self, *families: str) -> Metrics:
+        """These families of its `/metrics`, read now; all when none is named."""
+        return Metrics.parse(await self.metrics_text(), *families)
+
+    async def metrics_text(self) -> str:
+        """Its `/metrics` page."""
+        assert self._client is not None, f"{self.name} has no metrics"
+        return await self._client.get_text("/metrics")
+
+    async def state(self) -> ComponentState:
+        """Its version and gates as it says itself; neither when it does not answer."""
+        if self._client is None:
+            version = await asyncio.to_thread(assets.pinned_version, self.kind)
+            return ComponentState(self.name, self.kind, version, None, "the pin it was built from")
+        try:
+            text = await self._client.get_text("/metrics", timeout=_ANSWERS_WITHIN)
+        except KubeError as error:
+            return ComponentState(self.name, self.kind, "unknown", None, f"does not answer: {error}")
+        version = component_version(text) or "unknown"
+        return ComponentState(self.name, self.kind, version, feature_gates(text), "/metrics")
+
+    async def stop(self) -> None:
+        """SIGTERM, then SIGKILL after a grace."""
+        try:
+            await self.process.stop()
+        finally:
+            self._changed()
+
+    async def kill(self) -> None:
+        """SIGKILL."""
+        try:
+            await self.process.kill()
+        finally:
+            self._changed()
+
+    async def restart(self) -> None:
+        """Start it again as it was, on the same port; wait until it is ready."""
+        try:
+            await self.process.restart(READY_WITHIN)
+        finally:
+            self._changed()
+
+    def pause(self) -> None:
+        """SIGSTOP."""
+        self.process.pause()
+
+    def resume(self) -> None:
+        """SIGCONT."""
+        self.process.resume()
+
+    async def close(self) -> None:
+        """End it for good and let its ports go."""
+        try:
+            await self.process.kill()
+        finally:
+            await self.let_go()
+
+    async def let_go(self) -> None:
+        """Let go of its ports, watch it no longer, close our connection; the process goes on."""
+        for port in self._ports:
+            port.release()
+        self.process.let_go()
+        if self._client:
+            await self._client.aclose()
+
+
+def answers(client: Client, path: str) -> Ready:
+    """Asks a health endpoint."""
+
+    async def ask() -> bool:
+        with contextlib.suppress(ApiError, TransportError):
+            await client.get_text(path, timeout=_PROBE)
+            return True
+        return False
+
+    return ask
+
+
+def listens(port: int) -> Ready:
+    """Asks for a connection only."""
+
+    async def ask() -> bool:
+        try:
+            _, writer = await asyncio.open_connection(LOOPBACK, port)
+        except OSError:
+            return False
+        writer.close()
+        return True
+
+    return ask
