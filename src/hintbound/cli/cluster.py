@@ -109,10 +109,14 @@ def list_(form: str) -> None:
 def kubeconfig(name: str | None) -> None:
     """Print the path of the admin's kubeconfig: export KUBECONFIG=$(hintbound cluster kubeconfig)."""
     from hintbound.clusters.embedded import registry
+    from hintbound.clusters.embedded.credentials import kubeconfig_path
     from hintbound.protocol import Actor
 
-    folder, _ = registry.find(name)
-    click.echo(folder / "kubeconfigs" / f"{Actor.ADMIN}.yaml")
+    folder, entry = registry.find(name)
+    path = kubeconfig_path(folder, Actor.ADMIN)
+    if not path.is_file():
+        raise CannotStart(f"{entry.name} ({entry.spec}) has no kubeconfig.", next_step="See `hintbound cluster list`.")
+    click.echo(path)
 
 
 @command.command()

@@ -39,11 +39,19 @@ def open_cluster(
     logs: Path | None = None,
     listener: Callable[[str, Any, Any], None] = lambda _event, _process, _facts: None,
 ) -> Cluster:
-    """A cluster that has not been started. `listener` is told of every turn in a component's life."""
+    """A cluster that has not been started. `listener` is told of every turn in a component's life.
+
+    Gets the programs that it needs, by download or build if need be: call it before an event loop runs. Raises
+    CannotStart.
+    """
     if spec.provider == "existing":
         from hintbound.clusters.existing import ExistingCluster
 
-        return ExistingCluster(spec, name=name, logs=logs, listener=listener)
+        existing = ExistingCluster(spec, name=name, logs=logs, listener=listener)
+        existing.resolve()
+        return existing
     from hintbound.clusters.embedded.cluster import EmbeddedCluster, Options
 
-    return EmbeddedCluster(spec, Options(name=name, logs=logs, listener=listener))
+    embedded = EmbeddedCluster(spec, Options(name=name, logs=logs, listener=listener))
+    embedded.resolve()
+    return embedded

@@ -1,26 +1,30 @@
 """The user's own cluster, by a context of their kubeconfig: taken as it is, left as it was.
 
-Only objects that this run creates are ever changed or removed: namespaces and nodes named `hb-…` and `nnn-…`, and the
-priority classes `hintbound-…`. The nodes are fake: a KWOK process on this machine plays kubelet for them, through the
-same kubeconfig, and a taint keeps everybody else's pods away.
+Only objects that this run creates are ever changed or removed: its namespaces `hb-…`, its fake nodes, and the
+priority classes `hintbound-…`. A KWOK process on this machine plays kubelet for the nodes, through the same
+kubeconfig, and a taint keeps everybody else's pods away.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
+import os
+import secrets
+import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 import yaml
 
 from hintbound import assets, data
-from hintbound.clusters import fake_nodes, kubeconfigs
-from hintbound.clusters.embedded import components
+from hintbound.clusters import access, fake_nodes, kubeconfigs
+from hintbound.clusters.embedded import components, registry
 from hintbound.clusters.embedded.guard import Guard
-from hintbound.clusters.embedded.process import ComponentDied, Process
+from hintbound.clusters.embedded.identity import ProcessId
+from hintbound.clusters.embedded.process import ComponentDied, Listener, Process
+from hintbound.clusters.fake_nodes import FAKE_TAINT
 from hintbound.clusters.protocol import (
     READY_WITHIN,
     ApiserverSpec,
@@ -37,9 +41,14 @@ from hintbound.kube.connection import Connection
 from hintbound.kube.errors import AlreadyExists, ApiError, KubeError
 from hintbound.kube.exchange import Tap
 from hintbound.kube.metrics import component_version, feature_gates
-from hintbound.protocol import Actor, ComponentKind
+from hintbound.kube.watch import ADDED
+from hintbound.protocol import Actor, ComponentKind, Seconds
 
-_USER_AGENT = "hintbound"
+_USER_AGENT: Final = "hintbound"
+_RUN_LABEL: Final = "hintbound.dev/run"
+_USABLE_WITHIN: Final[Seconds] = 30.0
+_UNDO_WITHIN: Final[Seconds] = 5.0
+"""For one request of the clean-up: an apiserver that went away must not hold us up."""
 
 
 class ExistingCluster:
@@ -48,25 +57,22 @@ class ExistingCluster:
     provider = "existing"
     capabilities = frozenset({Capability.FAKE_NODES})
     scheduler_name = "default-scheduler"
+    node_taints: Sequence[Mapping[str, str]] = (FAKE_TAINT,)
 
-    def __init__(
-        self,
-        spec: ClusterSpec,
-        *,
-        name: str,
-        logs: Path | None,
-        listener: Callable[[str, Any, Mapping[str, object]], None],
-    ) -> None:
+    def __init__(self, spec: ClusterSpec, *, name: str, logs: Path | None, listener: Listener) -> None:
         self._spec = spec
         self._name = name
         self._logs = logs
         self._listener = listener
         self._clients: list[Client] = []
-        self._classes: list[str] = []
+        self._run = secrets.token_hex(4)
+        self._canary = fake_nodes.Canary(f"hintbound-canary-{self._run}", [FAKE_TAINT])
         self._connection: Connection | None = None
+        self._binary: Path | None = None
+        self._kwok_version = ""
         self._kwok: Process | None = None
         self._guard: Guard | None = None
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: Path | None = None
 
     @property
     def name(self) -> str:
@@ -83,49 +89,71 @@ class ExistingCluster:
         """What this run does to the cluster, and where it differs from the embedded one."""
         return (
             "every actor is the user of the context",
-            "makes and removes namespaces hb-…, tainted fake nodes nnn-… and priority classes hintbound-…",
+            "makes and removes namespaces hb-…, tainted fake nodes and priority classes hintbound-…",
             "a KWOK process beside hintbound plays kubelet for the fake nodes",
             "the scheduler's gates cannot be read from outside",
         )
 
+    def resolve(self) -> None:
+        """Find the context, get KWOK: may download or build, so call it before an event loop runs.
+
+        Raises CannotStart.
+        """
+        self._connection = Connection.from_kubeconfig(context=self._spec.target)
+        self._binary = assets.kwok()
+        self._kwok_version = assets.pinned_version(ComponentKind.KWOK)
+
     async def start(self) -> None:
-        """Connect, see that the apiserver answers, start KWOK. Raises CannotStart."""
-        connection = Connection.from_kubeconfig(context=self._spec.target)
-        self._connection = connection
+        """See that the apiserver answers and the user may do all that is needed, start KWOK. Raises CannotStart."""
+        if self._binary is None:
+            await asyncio.to_thread(self.resolve)
+        registry.prune()
         admin = self.client(Actor.ADMIN)
         try:
-            await admin.get_text("/readyz")
+            await admin.get_text("/version")
+            await access.check(admin)
             await self._priority_classes(admin)
-            await self._start_kwok()
-        except (KubeError, ComponentDied) as error:
+            await self._start_kwok(admin)
+        except (KubeError, ComponentDied, CannotStart, OSError) as error:
             await self.close()
-            raise CannotStart(
-                f"the cluster of context {self._spec.target!r} cannot be used: {error}.",
-                next_step="The user needs to create namespaces, nodes and priority classes; try kubectl first.",
-            ) from error
+            raise _unusable(self._spec.target, error) from error
         except BaseException:
             await self.close()
             raise
 
+    async def usable(self, namespace: str) -> None:
+        """Wait for its service account `default`: without it the apiserver refuses every pod.
+
+        Raises TimeoutError, KubeError.
+        """
+        try:
+            async with asyncio.timeout(_USABLE_WITHIN):
+                while not await self._has_account(namespace):
+                    pass
+        except TimeoutError:
+            raise TimeoutError(
+                f"namespace {namespace} got no service account `default` within {_USABLE_WITHIN:g} s"
+            ) from None
+
     async def close(self) -> None:
-        """Stop KWOK, remove the priority classes that we made. May be called twice."""
-        if self._kwok:
-            await self._kwok.stop()
-            self._kwok = None
-        if self._guard:
-            self._guard.release()
-            self._guard = None
-        if self._clients:
-            for name in self._classes:
-                with contextlib.suppress(KubeError):
-                    await self._clients[0].delete(resources.PRIORITY_CLASSES, name)
-            self._classes.clear()
-        for client in self._clients:
-            await client.aclose()
-        self._clients.clear()
-        if self._folder:
-            self._folder.cleanup()
-            self._folder = None
+        """Stop KWOK, remove what we made. May be called twice."""
+        try:
+            if self._clients:
+                await self._undo(self._clients[0])
+            if self._kwok:
+                await self._kwok.kill()
+        finally:
+            if self._guard:
+                self._guard.release()
+            if self._kwok:
+                self._kwok.let_go()
+                self._kwok.reap()
+            if self._folder:
+                shutil.rmtree(self._folder, ignore_errors=True)
+            self._kwok = self._folder = None
+            clients, self._clients = self._clients, []
+            for client in clients:
+                await client.aclose()
 
     def client(self, actor: Actor, tap: Tap | None = None, server: str | None = None) -> Client:
         """A client that calls itself this actor and is the context's user."""
@@ -141,18 +169,19 @@ class ExistingCluster:
     async def components(self) -> Sequence[ComponentState]:
         """The apiserver as it says itself; the scheduler cannot be asked."""
         source = "/metrics"
+        admin = self._clients[0]
         try:
-            page = await self._clients[0].get_text("/metrics")
+            page = await admin.get_text("/metrics")
             version, gates = component_version(page) or "unknown", feature_gates(page)
         except ApiError:
-            answer = await self._clients[0].request("GET", "/version")
+            answer = await admin.request("GET", "/version")
             version, gates, source = str(answer.body.get("gitVersion", "unknown")), None, "/version"
         return [
             ComponentState("kube-apiserver", ComponentKind.APISERVER, version, gates, source),
             ComponentState(
                 "kube-scheduler", ComponentKind.SCHEDULER, "unknown", None, "cannot be asked from outside"
             ),
-            ComponentState("kwok", ComponentKind.KWOK, assets.pinned_version(ComponentKind.KWOK), None, "our own"),
+            ComponentState("kwok", ComponentKind.KWOK, self._kwok_version, None, "our own"),
         ]
 
     def component(self, name: str) -> Component:
@@ -171,32 +200,69 @@ class ExistingCluster:
         """Not offered: see the capabilities."""
         raise NotImplementedError(Capability.OWN_SCHEDULER)
 
-    async def _canary(self) -> bool:
-        return await fake_nodes.canary_is_ready(self._clients[0])
+    async def _has_account(self, namespace: str) -> bool:
+        """False when the watch ended before it was seen; a new one tells again what there is."""
+        name = "metadata.name=default"
+        async with self._clients[0].watch(
+            access.SERVICE_ACCOUNTS, namespace=namespace, field_selector=name
+        ) as watch:
+            async for event in watch:
+                if error := watch.error_in(event):
+                    raise error
+                if event.type == ADDED:
+                    return True
+        return False
 
     async def _priority_classes(self, admin: Client) -> None:
         for manifest in yaml.safe_load_all((data.folder("fixtures") / "priority-classes.yaml").read_text()):
+            manifest["metadata"]["labels"] = {_RUN_LABEL: self._run}
             with contextlib.suppress(AlreadyExists):
                 await admin.create(resources.PRIORITY_CLASSES, manifest)
-                self._classes.append(manifest["metadata"]["name"])
 
-    async def _start_kwok(self) -> None:
-        binary = await asyncio.to_thread(assets.kwok)
-        self._folder = tempfile.TemporaryDirectory(prefix="hintbound-")
-        folder = Path(self._folder.name)
-        file = folder / "kubeconfig.yaml"
+    async def _start_kwok(self, admin: Client) -> None:
+        assert self._binary is not None
+        assert self._connection is not None
+        self._folder = registry.create(None, spec=self.spec)
+        file = self._folder / "kubeconfig.yaml"
         file.touch(mode=0o600)
         file.write_text(yaml.safe_dump(kubeconfigs.of_context(self._spec.target)))
+        stages = fake_nodes.write_stages(self._folder / "stages.yaml")
         self._guard = Guard()
         self._kwok = Process(
             name="kwok",
             kind=ComponentKind.KWOK,
-            version=assets.pinned_version(ComponentKind.KWOK),
-            command=components.kwok(binary, kubeconfig=file, stages=fake_nodes.write_stages(folder / "stages.yaml")),
-            log=(self._logs or folder) / "kwok.log",
-            ready=self._canary,
+            version=self._kwok_version,
+            command=components.kwok(self._binary, kubeconfig=file, stages=stages),
+            log=(self._logs or self._folder) / "kwok.log",
+            ready=lambda: self._canary.sings(admin),
             group=self._guard.group,
+            # Credential plugins of the kubeconfig read it, and a proxy may be the only way there.
+            env={name: value for name, value in os.environ.items() if name != "KUBECONFIG"},
             listener=self._listener,
         )
         await self._kwok.start()
         await self._kwok.until_ready(READY_WITHIN)
+        self._register(self._kwok, self._connection.server)
+
+    def _register(self, kwok: Process, server: str) -> None:
+        assert self._folder is not None
+        processes = {}
+        with contextlib.suppress(ProcessLookupError):
+            processes["kwok"] = ProcessId.of(kwok.pid or 0)
+        owner = ProcessId.of(os.getpid())
+        registry.write(self._folder, registry.Entry(self._folder.name, self.spec, server, owner, processes))
+
+    async def _undo(self, admin: Client) -> None:
+        """By label: it says for sure what is ours, also when we were interrupted while making it."""
+        ours = {"labelSelector": f"{_RUN_LABEL}={self._run}"}
+        with contextlib.suppress(KubeError):
+            await self._canary.remove(admin, timeout=_UNDO_WITHIN)
+            path = resources.PRIORITY_CLASSES.path()
+            await admin.request("DELETE", path, params=ours, timeout=_UNDO_WITHIN)
+
+
+def _unusable(context: str, error: Exception) -> CannotStart:
+    what = f"the cluster of context {context!r} cannot be used"
+    if isinstance(error, CannotStart):
+        return CannotStart(f"{what}: {error.message}", next_step=error.next_step)
+    return CannotStart(f"{what}: {error}.", next_step="See whether kubectl can use it.")

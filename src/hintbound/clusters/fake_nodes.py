@@ -12,39 +12,49 @@ from hintbound import data
 from hintbound.kube import resources
 from hintbound.kube.client import Client
 from hintbound.kube.errors import AlreadyExists, NotFound
+from hintbound.protocol import Seconds
 
 FAKE_ANNOTATION: Final = "kwok.x-k8s.io/node"
 """KWOK manages the nodes whose annotation of this name says `fake`."""
 NODE_LABEL: Final = "hintbound.dev/node"
 """`not-ready`: the node never becomes Ready."""
 TERMINATION_LABEL: Final = "hintbound.dev/termination"
-"""On a pod: `instant`, `slow` (5 s longer than its grace period), `stuck` (never); else exactly its grace period."""
+"""On a pod: `instant`, `slow` (5 s longer than its grace period), `stuck` (never); else its grace period exactly."""
+FAKE_TAINT: Final = {"key": FAKE_ANNOTATION, "value": "fake", "effect": "NoSchedule"}
+"""On fake nodes of clusters that others use too, so that no stranger's pod lands there."""
 
 
-_CANARY: Final = "hintbound-canary"
+class Canary:
+    """A node whose Ready proves that KWOK works: KWOK has no health endpoint, and none would prove as much."""
 
+    def __init__(self, name: str = "hintbound-canary", taints: Sequence[Mapping[str, str]] = ()) -> None:
+        self.name = name
+        self._manifest = fake_node(name, ready=False, taints=taints)
 
-async def canary_is_ready(admin: Client) -> bool:
-    """Whether KWOK has made a node Ready: it has no health endpoint, and none would prove as much.
+    async def sings(self, admin: Client) -> bool:
+        """Whether KWOK has made the node Ready. To be asked until it has; then the node is gone again."""
+        try:
+            node = await admin.get(resources.NODES, self.name)
+        except NotFound:
+            with contextlib.suppress(AlreadyExists):
+                await admin.create(resources.NODES, self._manifest)
+            return False
+        conditions = node.get("status", {}).get("conditions", [])
+        if not any(c["type"] == "Ready" and c["status"] == "True" for c in conditions):
+            return False
+        await self.remove(admin)
+        return True
 
-    To be asked until it says yes; then the node is gone again.
-    """
-    try:
-        node = await admin.get(resources.NODES, _CANARY)
-    except NotFound:
-        with contextlib.suppress(AlreadyExists):
-            await admin.create(resources.NODES, fake_node(_CANARY, ready=False))
-        return False
-    conditions = node.get("status", {}).get("conditions", [])
-    if not any(c["type"] == "Ready" and c["status"] == "True" for c in conditions):
-        return False
-    await admin.delete(resources.NODES, _CANARY)
-    return True
+    async def remove(self, admin: Client, timeout: Seconds | None = None) -> None:
+        """Remove the node if it is there. Raises KubeError."""
+        with contextlib.suppress(NotFound):
+            await admin.delete(resources.NODES, self.name, timeout=timeout)
 
 
 def stages() -> str:
     """All stages as one YAML stream, for `kwok --config`."""
-    return "\n---\n".join(path.read_text() for path in sorted((data.folder("fixtures") / "stages").glob("*.yaml")))
+    files = sorted((data.folder("fixtures") / "stages").glob("*.yaml"))
+    return "\n---\n".join(file.read_text() for file in files)
 
 
 def write_stages(path: Path) -> Path:

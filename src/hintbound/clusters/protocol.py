@@ -128,8 +128,15 @@ class Cluster(Protocol):
     def scheduler_name(self) -> str:
         """The `schedulerName` of the scheduler that it came with."""
 
+    @property
+    def node_taints(self) -> Sequence[Mapping[str, str]]:
+        """What fake nodes must carry here, so that nobody else's pods land on them."""
+
     async def start(self) -> None:
         """Make it ready. Raises CannotStart; nothing is left running then."""
+
+    async def usable(self, namespace: str) -> None:
+        """Wait until pods can be created in a namespace that has just been made. Raises TimeoutError, KubeError."""
 
     async def close(self) -> None:
         """Remove everything that this object created, and only that. May be called twice."""
@@ -157,4 +164,4 @@ class Cluster(Protocol):
 
 
 READY_WITHIN: Seconds = 60.0
-"""How long a component may take; generous, because a shared machine can be very slow. Measured: under 4 s for all."""
+"""How long a component may take; generous, because a shared machine can be very slow. Measured: 4 s for all."""

@@ -82,6 +82,7 @@ class EmbeddedCluster:
         self._version = ""
         self._binaries: Mapping[ComponentKind, Path] = {}
         self._counter = itertools.count(1)
+        self._node_canary = fake_nodes.Canary()
         self._owner: ProcessId | None = ProcessId.of(os.getpid())
 
     @property
@@ -169,15 +170,15 @@ class EmbeddedCluster:
             await self._hang_up()
 
     async def leave(self) -> None:
-        """Let it outlive this process: it is nobody's from now on. Raises OSError; then it still is ours."""
+        """Let it outlive this process: it is nobody's from then on. Whoever breaks this off calls `close`."""
         self._owner = None
         self._register()
         assert self._guard is not None
         self._guard.disarm()
-        self._folder = None
         for part in self._components.values():
             await part.let_go()
         await self._hang_up()
+        self._folder = None
 
     def client(self, actor: Actor, tap: Tap | None = None, server: str | None = None) -> Client:
         """A client of this actor. Without a tap it is shared; with one it is new and the caller closes it."""
@@ -434,7 +435,7 @@ class EmbeddedCluster:
         return Tuning(self._spec.gates_of(kind), self._spec.emulate)
 
     async def _canary(self) -> bool:
-        return await fake_nodes.canary_is_ready(self.client(Actor.ADMIN))
+        return await self._node_canary.sings(self.client(Actor.ADMIN))
 
     def _hold(self, number: int = 0) -> HeldPort:
         port = HeldPort(number)
