@@ -64,6 +64,7 @@ class Arena:
             resources.NAMESPACES,
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace, "labels": labels}},
         )
+        await self._stage.cluster.usable(self.namespace)
 
     async def close(self) -> None:
         """Remove what the scenario made, so that nothing of it goes on being scheduled."""
@@ -91,7 +92,8 @@ class Arena:
         return names
 
     async def _node(self, name: str, **wanted: Any) -> None:
-        manifest = fake_node(name, labels={TEST_LABEL: self._name}, **wanted)
+        taints = [*self._stage.cluster.node_taints, *wanted.pop("taints")]
+        manifest = fake_node(name, labels={TEST_LABEL: self._name}, taints=taints, **wanted)
         await self._admin.create(resources.NODES, manifest)
         self._nodes.append(name)
 

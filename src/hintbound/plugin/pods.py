@@ -10,8 +10,6 @@ from hintbound.clusters.fake_nodes import FAKE_ANNOTATION, TERMINATION_LABEL
 
 GATE: Final = "hintbound.dev/hold"
 """The scheduling gate that keeps a pod from its scheduler until a hint has been written."""
-FAKE_TAINT: Final = {"key": FAKE_ANNOTATION, "value": "fake", "effect": "NoSchedule"}
-"""On nodes of clusters that others use too, so that no stranger's pod lands there."""
 _IMAGE: Final = "registry.k8s.io/pause:3.10"
 
 
