@@ -1,4 +1,5 @@
-"""The command `hintbound`. Each module beside this one is one command; its `command` is a click command or group.
+"""The command `hintbound`. Each module beside this one is one command; its `command` is a click command or
+group.
 
 Modules are imported only when their command is called, so that `hintbound --help` stays quick.
 """
@@ -29,14 +30,17 @@ class _Commands(click.Group):
         return command
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(
+    cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
 @click.version_option(__version__, prog_name="hintbound")
 def hintbound() -> None:
     """Conformance and chaos tests for Kubernetes pod.status.nominatedNodeName: a hint is not a binding."""
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run the command line and exit: 0 pass, 1 fail, 2 unknown, 130 interrupted, 254 cannot start, 255 internal."""
+    """Run the command line and exit: 0 pass, 1 fail, 2 unknown, 130 interrupted, 254 cannot start, 255
+    internal."""
     try:
         outcome = hintbound.main(args, prog_name="hintbound", standalone_mode=False)
     except CannotStart as error:

@@ -11,7 +11,8 @@ import click
 @click.argument("behaviour_id", metavar="ID")
 @click.argument("paths", nargs=-1)
 def command(behaviour_id: str, paths: tuple[str, ...]) -> None:
-    """Explain the behaviour ID: its sentence, why it matters, when it applies, where it stands, how to judge it."""
+    """Explain the behaviour ID: its sentence, why it matters, when it applies, where it stands, how to judge
+    it."""
     from hintbound.errors import one_of
     from hintbound.plugin import catalogue
 

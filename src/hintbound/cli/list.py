@@ -15,7 +15,9 @@ def command() -> None:
 
 @command.command()
 @click.argument("paths", nargs=-1)
-@click.option("--format", "form", type=click.Choice(["text", "yaml", "json"]), default="text", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(["text", "yaml", "json"]), default="text", show_default=True
+)
 def behaviours(paths: tuple[str, ...], form: str) -> None:
     """Every behaviour with its sentence. PATHS are suites, by default hintbound's own."""
     from hintbound.plugin import catalogue

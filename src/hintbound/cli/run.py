@@ -19,12 +19,12 @@ from hintbound.protocol import ExitCode
     show_default=True,
     help="embedded[:VERSION][,Gate=true|false...][,emulate=1.34], embedded:src=DIR, or existing:CONTEXT",
 )
-@click.option("--profile", metavar="core|extended|all", default="core", show_default=True, help="Which behaviours.")
-@click.option("--behaviour", "behaviours", multiple=True, metavar="ID", help="Only this one; may be repeated.")
-@click.option("--jobs", type=click.IntRange(1, 64), help="How many scenarios run at once.")
 @click.option(
-    "--reports", type=click.Path(path_type=Path), help="Where the run's folder is made.  [default: reports]"
+    "--profile", metavar="core|extended|all", default="core", show_default=True, help="Which behaviours."
 )
+@click.option("--behaviour", "behaviours", multiple=True, metavar="ID", help="Only this; may be repeated.")
+@click.option("--jobs", type=click.IntRange(1, 64), help="How many scenarios run at once.")
+@click.option("--reports", type=click.Path(path_type=Path), help="Where the run's folder is made.")
 @click.option("--verbose", "-v", is_flag=True, help="Show pytest's own output, with tracebacks.")
 def command(
     paths: tuple[str, ...],
@@ -39,6 +39,7 @@ def command(
     import pytest
 
     from hintbound.plugin import catalogue, silence
+    from hintbound.plugin.calling import call_pytest
     from hintbound.plugin.console import RunConsole
 
     arguments = [f"--hintbound-cluster={cluster}", f"--hintbound-profile={profile}", "--capture=no"]
@@ -49,17 +50,17 @@ def command(
     console = RunConsole()
     try:
         reporter = [] if verbose else [silence]
-        code = catalogue.call_pytest([*arguments, *catalogue.arguments(paths)], console, *reporter)
+        code = call_pytest([*arguments, *catalogue.arguments(paths)], console, *reporter)
     finally:
         console.close()
-    if console.cannot_start:
-        raise console.cannot_start
-    if console.problems:
-        raise CannotStart("the suites cannot be read:\n" + "\n".join(console.problems))
-    if code == pytest.ExitCode.USAGE_ERROR:
-        return ExitCode.CANNOT_START
+    if console.finished:
+        return code
     if code == pytest.ExitCode.NO_TESTS_COLLECTED:
         raise CannotStart(
             f"nothing to judge: no behaviour of profile {profile!r} there.", next_step="Try --profile all."
         )
-    return int(code)
+    ends = {
+        pytest.ExitCode.INTERRUPTED: ExitCode.INTERRUPTED,
+        pytest.ExitCode.INTERNAL_ERROR: ExitCode.INTERNAL,
+    }
+    return next((ours for theirs, ours in ends.items() if code == theirs), code)

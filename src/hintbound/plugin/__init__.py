@@ -1,7 +1,9 @@
 """The pytest plugin: behaviours as tests, run as concurrent scenarios on a real control plane.
 
-What a suite imports stands here: `behaviour`, `Arena`, `Pod`, `Capability`, and the errors that give a verdict.
-Loaded lazily, because pytest imports this package in every project of an environment that has hintbound installed.
+What a suite imports stands here: `behaviour`, `Arena`, `Pod`, `Capability`, how to read a pod, and the
+errors that give a verdict.
+Loaded lazily, because pytest imports this package in every project of an environment that has hintbound
+installed.
 """
 
 from __future__ import annotations
@@ -13,9 +15,9 @@ if TYPE_CHECKING:
     from hintbound.plugin.arena import Arena
     from hintbound.plugin.behaviours import behaviour
     from hintbound.plugin.judgement import NotSeen, Unproven
-    from hintbound.plugin.pods import Pod
+    from hintbound.plugin.pods import Pod, nomination, scheduled
 
-__all__ = ["Arena", "Capability", "NotSeen", "Pod", "Unproven", "behaviour"]
+__all__ = ["Arena", "Capability", "NotSeen", "Pod", "Unproven", "behaviour", "nomination", "scheduled"]
 
 _HOMES = {
     "Arena": "hintbound.plugin.arena",
@@ -24,6 +26,8 @@ _HOMES = {
     "Pod": "hintbound.plugin.pods",
     "Unproven": "hintbound.plugin.judgement",
     "behaviour": "hintbound.plugin.behaviours",
+    "nomination": "hintbound.plugin.pods",
+    "scheduled": "hintbound.plugin.pods",
 }
 
 

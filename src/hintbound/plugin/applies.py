@@ -3,8 +3,9 @@
     gate(apiserver, ClearingNominatedNodeNameAfterBinding)
     not gate(scheduler, NominatedNodeNameForExpectation) and version(scheduler, ">=1.35")
 
-`gate` is what the component says itself; a gate that it does not know is off. Components: apiserver, scheduler,
-controller_manager. An empty text always applies.
+`gate` is what the component says itself; a gate that it does not know is off. `version` compares as far as
+it is written: "==1.34" holds for every 1.34. Components: apiserver, scheduler, controller_manager. An empty
+text always applies.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hintbound.protocol import ComponentKind
@@ -22,7 +23,12 @@ COMPONENTS = {
     "scheduler": ComponentKind.SCHEDULER,
     "controller_manager": ComponentKind.CONTROLLER_MANAGER,
 }
+_FORMS = {
+    "gate": "write gate(component, Name)",
+    "version": 'write version(component, ">=1.35"), with >=, <=, ==, < or > and 1.MINOR or 1.MINOR.PATCH',
+}
 _COMPARISON = re.compile(r"(>=|<=|==|<|>)\s*1\.(\d+)(?:\.(\d+))?")
+_VERSION = re.compile(r"v?1\.(\d+)(?:\.(\d+))?")
 _COMPARE: Mapping[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {
     ">=": operator.ge,
     "<=": operator.le,
@@ -34,7 +40,8 @@ _COMPARE: Mapping[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of a cluster: per component its version and gates as it says itself; absent when it cannot."""
+    """What is known of a cluster: per component its version and gates as it says itself; absent when it does
+    not."""
 
     gates: Mapping[ComponentKind, Mapping[str, bool]] = field(default_factory=dict)
     versions: Mapping[ComponentKind, str] = field(default_factory=dict)
@@ -67,8 +74,8 @@ class Condition:
 def _parse(text: str) -> ast.expr:
     try:
         tree = ast.parse(text, mode="eval").body
-    except SyntaxError as error:
-        raise ValueError(f"applies={text!r} cannot be read: {error.msg}") from None
+    except (SyntaxError, ValueError) as error:
+        raise ValueError(f"applies={text!r} cannot be read: {getattr(error, 'msg', error)}") from None
     _check(tree, text)
     return tree
 
@@ -79,36 +86,55 @@ def _check(node: ast.expr, text: str) -> None:
             _check(value, text)
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         _check(node.operand, text)
-    elif isinstance(node, ast.Call) and not node.keywords and len(node.args) == 2:
+    elif isinstance(node, ast.Call) and _word(node.func) in ("gate", "version"):
         _check_call(node, text)
     else:
-        raise ValueError(f"applies={text!r}: only gate(…), version(…), and, or, not, brackets are known")
+        raise ValueError(
+            f"applies={text!r}: {ast.unparse(node)} is not in the language; it knows gate(...), "
+            f"version(...), and, or, "
+            "not, brackets"
+        )
 
 
 def _check_call(node: ast.Call, text: str) -> None:
-    name, component = _word(node.func), _word(node.args[0])
-    if component not in COMPONENTS:
-        raise ValueError(f"applies={text!r}: {component!r} is none of {', '.join(COMPONENTS)}")
-    if name == "gate" and isinstance(node.args[1], ast.Name):
-        return
-    wanted = node.args[1]
-    if name == "version" and isinstance(wanted, ast.Constant) and _COMPARISON.fullmatch(str(wanted.value)):
-        return
-    raise ValueError(f'applies={text!r}: write gate(component, Name) or version(component, ">=1.35")')
+    name = _word(node.func)
+    if len(node.args) != 2 or node.keywords:
+        raise ValueError(f"applies={text!r}: {ast.unparse(node)} needs two arguments; {_FORMS[name]}")
+    component, wanted = node.args
+    if _word(component) not in COMPONENTS:
+        raise ValueError(f"applies={text!r}: {ast.unparse(component)} is none of {', '.join(COMPONENTS)}")
+    fits = bool(_word(wanted)) if name == "gate" else _comparison(wanted) is not None
+    if not fits:
+        raise ValueError(f"applies={text!r}: {ast.unparse(wanted)} cannot stand there; {_FORMS[name]}")
 
 
 def _evaluate(node: ast.expr, facts: Facts) -> bool:
     match node:
-        case ast.BoolOp(op=ast.And(), values=values):
-            return all([_evaluate(value, facts) for value in values])
-        case ast.BoolOp(op=ast.Or(), values=values):
-            return any([_evaluate(value, facts) for value in values])
+        case ast.BoolOp(op=op, values=values):
+            return _together(values, facts, decides=isinstance(op, ast.Or))
         case ast.UnaryOp(operand=operand):
             return not _evaluate(operand, facts)
         case ast.Call(func=func, args=[component, wanted]):
             kind = COMPONENTS[_word(component)]
-            return _gate(kind, _word(wanted), facts) if _word(func) == "gate" else _version(kind, wanted, facts)
+            return (
+                _gate(kind, _word(wanted), facts) if _word(func) == "gate" else _version(kind, wanted, facts)
+            )
     raise AssertionError(ast.dump(node))
+
+
+def _together(parts: Sequence[ast.expr], facts: Facts, *, decides: bool) -> bool:
+    """`and` (which False decides) or `or` (which True decides); what decides also outweighs what cannot be
+    read."""
+    unreadable: Unreadable | None = None
+    for part in parts:
+        try:
+            if _evaluate(part, facts) is decides:
+                return decides
+        except Unreadable as error:
+            unreadable = unreadable or error
+    if unreadable:
+        raise unreadable
+    return not decides
 
 
 def _gate(kind: ComponentKind, name: str, facts: Facts) -> bool:
@@ -118,16 +144,23 @@ def _gate(kind: ComponentKind, name: str, facts: Facts) -> bool:
 
 
 def _version(kind: ComponentKind, wanted: ast.expr, facts: Facts) -> bool:
-    if kind not in facts.versions:
+    found = _VERSION.match(facts.versions.get(kind, ""))
+    if found is None:
         raise Unreadable(f"the version of {kind} cannot be read")
-    assert isinstance(wanted, ast.Constant)
-    found = _COMPARISON.fullmatch(str(wanted.value))
-    assert found is not None
-    sign, minor, patch = found.groups()
+    comparison = _comparison(wanted)
+    assert comparison is not None
+    sign, minor, patch = comparison.groups()
+    left = (int(found[1]), int(found[2] or 0))
     right = (int(minor), int(patch)) if patch else (int(minor),)
-    numbers = [int(part) for part in re.findall(r"\d+", facts.versions[kind])[1:3]]
-    return _COMPARE[sign](tuple(numbers[: len(right)]), right)
+    return _COMPARE[sign](left[: len(right)], right)
+
+
+def _comparison(node: ast.expr) -> re.Match[str] | None:
+    """What `">=1.35"` says; None for anything else."""
+    value = node.value if isinstance(node, ast.Constant) else None
+    return _COMPARISON.fullmatch(value) if isinstance(value, str) else None
 
 
 def _word(node: ast.expr) -> str:
-    return node.id if isinstance(node, ast.Name) else str(getattr(node, "value", ""))
+    """A bare name; empty for anything else."""
+    return node.id if isinstance(node, ast.Name) else ""

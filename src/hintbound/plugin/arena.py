@@ -6,16 +6,18 @@ It hides namespace, nodes, watch, cleanup and deadlines; it never hides what a t
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
 import itertools
 import re
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from hintbound import __version__
 from hintbound.clusters.fake_nodes import fake_node
 from hintbound.clusters.protocol import Component, SchedulerSpec
-from hintbound.history.events import Event, Kind, Source
+from hintbound.history.events import VERSIONS, Event, Kind, Source
 from hintbound.history.join import PodLife, lives
 from hintbound.history.markers import CaughtUp, caught_up
 from hintbound.kube import resources
@@ -23,10 +25,12 @@ from hintbound.kube.client import Client, PatchType
 from hintbound.kube.errors import ApiError, NotFound
 from hintbound.kube.exchange import Json
 from hintbound.plugin.behaviours import Behaviour
+from hintbound.plugin.evidence import evidence, summary
 from hintbound.plugin.judgement import NotSeen, Unproven
-from hintbound.plugin.pods import GATE, Pod, pod_manifest
+from hintbound.plugin.pods import GATE, Pod, nomination, pod_manifest, scheduled
 from hintbound.plugin.stage import Stage
-from hintbound.protocol import TEST_LABEL, Actor, Seconds
+from hintbound.plugin.tally import Tally
+from hintbound.protocol import TEST_LABEL, Actor, Seconds, Verdict
 
 PATIENCE: Seconds = 20.0
 """How long an awaited event may take. Measured: well under a second alone; shared machines are slower."""
@@ -44,6 +48,9 @@ class Arena:
         self._counter = itertools.count(1)
         self._nodes: list[str] = []
         self._own: list[Component] = []
+        self._finalized: list[Pod] = []
+        self._scouts: list[str] = []
+        self._awaited: list[tuple[str, Pod]] = []
         self.namespace = f"hb-{self._name}"
         self.scheduler_name = stage.cluster.scheduler_name
         stage.store.own(self.namespace, test=behaviour.id)
@@ -57,8 +64,33 @@ class Arena:
         """Speak as an actor; every request carries the behaviour's id in its User-Agent and is recorded."""
         return self._stage.client(actor, f"hintbound/{__version__} {self._behaviour.id}")
 
+    @property
+    def awaiting(self) -> str:
+        """What it is waiting for at this moment, for who must break it off; empty when nothing."""
+        return "; ".join(f"{what} (so far: {self._last(pod)})" for what, pod in self._awaited)
+
+    @property
+    def deaths(self) -> Sequence[str]:
+        """Components that died by themselves and may have misled this scenario."""
+        return self._stage.deaths(self.namespace, [component.name for component in self._own])
+
+    def evidence(self, error: BaseException | None) -> tuple[str, ...]:
+        """The lives of its pods as recorded so far, for a reader of the failure."""
+        return evidence(error, self._stage.store.slice(namespace=self.namespace), without=self._scouts)
+
+    def finished(self, verdict: Verdict, reason: str) -> None:
+        """Take down in the record what it came to."""
+        data = {"verdict": str(verdict), "reason": reason}
+        self._append(Kind.SCENARIO_FINISHED, data)
+
+    def _append(self, kind: Kind, data: Mapping[str, Any]) -> None:
+        self._stage.store.append(
+            kind, source=Source.ENGINE, cluster=self.cluster, namespace=self.namespace, data=data
+        )
+
     async def open(self) -> None:
         """Make the namespace."""
+        self._append(Kind.SCENARIO_STARTED, {"deadline": self._behaviour.deadline})
         labels = {TEST_LABEL: self._name}
         await self._admin.create(
             resources.NAMESPACES,
@@ -67,21 +99,42 @@ class Arena:
         await self._stage.cluster.usable(self.namespace)
 
     async def close(self) -> None:
-        """Remove what the scenario made, so that nothing of it goes on being scheduled."""
-        for component in self._own:
-            await self._stage.cluster.remove(component)
-        path = resources.PODS.path(self.namespace)
-        await self._admin.request("DELETE", path, params={"gracePeriodSeconds": 0})
-        for node in self._nodes:
-            await self._admin.delete(resources.NODES, node)
-        await self._admin.delete(resources.NAMESPACES, self.namespace)
+        """Remove what the scenario made, so that nothing of it goes on being scheduled.
+
+        Each step is tried whatever became of the others. Raises ExceptionGroup.
+        """
+        admin, cluster = self._admin, self._stage.cluster
+        everything: dict[str, Any] = {"params": {"gracePeriodSeconds": 0}}
+        steps: list[Callable[[], Awaitable[object]]] = [
+            *(functools.partial(cluster.remove, component) for component in self._own),
+            *(functools.partial(self._unfinalize, pod) for pod in self._finalized),
+            functools.partial(admin.request, "DELETE", resources.PODS.path(self.namespace), **everything),
+            *(functools.partial(admin.delete, resources.NODES, node) for node in self._nodes),
+            functools.partial(admin.delete, resources.NAMESPACES, self.namespace),
+        ]
+        failures: list[Exception] = []
+        for step in steps:
+            try:
+                await step()
+            except NotFound:
+                continue
+            except Exception as error:
+                failures.append(error)
+        if failures:
+            raise ExceptionGroup(f"cleaning up {self.namespace}", failures)
+
+    async def _unfinalize(self, pod: Pod) -> None:
+        """Let a pod go that a finalizer of the scenario holds."""
+        nothing = {"metadata": {"finalizers": None}}
+        await self._admin.patch(resources.PODS, pod.name, nothing, namespace=pod.namespace)
 
     # Setting the stage
 
     async def nodes(
         self, count: int, *, cpu: str = "4", soft_taint: Sequence[str | None] = (), **more: Any
     ) -> list[str]:
-        """Nodes of this scenario alone, known to its scheduler. `soft_taint` per node: None or "PreferNoSchedule"."""
+        """Nodes of this scenario alone, known to its scheduler. `soft_taint` per node: None or
+        "PreferNoSchedule"."""
         names = [f"{self._name}-n{next(self._counter)}" for _ in range(count)]
         effects = [*soft_taint, *[None] * (count - len(soft_taint))]
         async with asyncio.TaskGroup() as group:
@@ -94,34 +147,48 @@ class Arena:
     async def _node(self, name: str, **wanted: Any) -> None:
         taints = [*self._stage.cluster.node_taints, *wanted.pop("taints")]
         manifest = fake_node(name, labels={TEST_LABEL: self._name}, taints=taints, **wanted)
+        self._nodes.append(name)  # before it is there: who is cancelled meanwhile must still remove it
         await self._admin.create(resources.NODES, manifest)
-        self._nodes.append(name)
 
     async def _known(self, nodes: Sequence[str]) -> None:
         """Wait until the scheduler knows these nodes: a pod that only fits there has been bound.
 
-        Nodes and pods reach a scheduler on two watches, so a pod that was created after a node may be seen before it.
+        Nodes and pods reach a scheduler on two watches, so a pod that was created after a node may be seen
+        before it.
         """
         scouts = []
         for node in nodes:
             selector = {"kubernetes.io/hostname": node}
             scouts.append(await self.pod("scout", cpu="0", node_selector=selector, priority="hintbound-high"))
-        for scout in scouts:
-            await self.bound(scout)
-        for scout in scouts:
-            await self.delete(scout)
-        for scout in scouts:
-            await self.gone(scout)
+        self._scouts += [scout.uid for scout in scouts]
+        with setting_the_stage():
+            for scout in scouts:
+                await self.bound(scout)
+            for scout in scouts:
+                await self.delete(scout)
+            for scout in scouts:
+                await self.gone(scout)
+
+    async def no_nodes(self) -> None:
+        """See to it that the cluster has no node at all. Raises Unproven."""
+        answer = await self._admin.request("GET", resources.NODES.path())
+        if names := [node["metadata"]["name"] for node in answer.body["items"]]:
+            raise Unproven(f"the cluster is not without nodes: {', '.join(names)}")
 
     async def own_scheduler(
         self, *, gates: Mapping[str, bool] | None = None, config: Mapping[str, Any] | None = None
     ) -> Component:
-        """A kube-scheduler of this scenario alone, from now on the one of its pods; its metrics are about nothing else."""
+        """A kube-scheduler of this scenario alone, from now on the one of its pods; its metrics are about
+        nothing else."""
         self.scheduler_name = f"scheduler-{self._name}"
         spec = SchedulerSpec(self.scheduler_name, gates or {}, config or {})
         component = await self._stage.cluster.add_scheduler(spec)
         self._own.append(component)
         return component
+
+    async def tally(self, component: Component, counter: str, *, by: str) -> Tally:
+        """Begin to count what a component does, by a label of one of its counters. Raises Unproven."""
+        return await Tally.begin(component, counter, by=by, patience=PATIENCE)
 
     # Acts
 
@@ -133,25 +200,32 @@ class Arena:
         return await self.create(manifest, actor=actor)
 
     async def gated_pod(self, name: str = "pod", **wanted: Any) -> Pod:
-        """A pod that its scheduler leaves alone until `ungate`: only so can a hint be written without a race."""
+        """A pod that its scheduler leaves alone until `ungate`: only so can a hint be written without a
+        race."""
         return await self.pod(name, gated=True, **wanted)
 
     async def running_pod(self, node: str, name: str = "victim", **wanted: Any) -> Pod:
         """A pod that was created on a node, without a scheduler, and runs."""
         pod = await self.pod(name, node=node, **wanted)
-        await self.until(pod, lambda o: o["status"].get("phase") == "Running", f"{pod} to run on {node}")
+        with setting_the_stage():
+            await self.until(pod, lambda o: o["status"].get("phase") == "Running", f"{pod} to run on {node}")
         return pod
 
     async def create(self, manifest: Json, *, actor: Actor = Actor.AUTHOR) -> Pod:
         """Create a pod as it stands."""
         created = await self.client(actor).create(resources.PODS, manifest, namespace=self.namespace)
-        return Pod(self.namespace, created["metadata"]["name"], created["metadata"]["uid"])
+        pod = Pod(self.namespace, created["metadata"]["name"], created["metadata"]["uid"])
+        if created["metadata"].get("finalizers"):
+            self._finalized.append(pod)
+        return pod
 
     async def hint(self, pod: Pod, node: str | None) -> Json:
         """Write (or with None clear) the hint as the nominator does: one merge PATCH of `pods/status`."""
         return await self.patch_status(pod, {"nominatedNodeName": node})
 
-    async def patch_status(self, pod: Pod, status: Mapping[str, Any], *, actor: Actor = Actor.NOMINATOR) -> Json:
+    async def patch_status(
+        self, pod: Pod, status: Mapping[str, Any], *, actor: Actor = Actor.NOMINATOR
+    ) -> Json:
         """Merge PATCH of `pods/status`. Raises ApiError."""
         return await self.client(actor).patch(
             resources.PODS, pod.name, {"status": dict(status)}, namespace=pod.namespace, subresource="status"
@@ -175,32 +249,64 @@ class Arena:
         """The pod as the apiserver has it now."""
         return await self.client(Actor.AUTHOR).get(resources.PODS, pod.name, namespace=pod.namespace)
 
-    async def refused(self, code: int, act: Any) -> ApiError:
+    async def nomination(self, pod: Pod) -> str:
+        """The pod's `nominatedNodeName` as the apiserver has it now, empty when unset."""
+        return nomination(await self.now(pod))
+
+    async def refused(self, code: int, act: Awaitable[Json]) -> ApiError:
         """Await an act that must be refused with this status code; gives the refusal."""
         try:
             answer = await act
         except ApiError as error:
-            assert error.status == code, f"awaited {code}, got {error}"
+            if error.status != code:
+                raise AssertionError(f"awaited {code}, got {error}") from error
             return error
-        raise AssertionError(f"awaited {code}, but the write was accepted: {_summary(answer)}")
+        raise AssertionError(f"awaited {code}, but the write was accepted: {summary(answer)}")
 
     # Awaits
 
-    async def until(self, pod: Pod, holds: Callable[[Json], bool], what: str, patience: Seconds = PATIENCE) -> Json:
-        """The first recorded version of a pod for which this holds. Raises NotSeen."""
+    async def until(
+        self,
+        pod: Pod,
+        holds: Callable[[Json], bool],
+        what: str,
+        *,
+        unless: Callable[[Json], bool] | None = None,
+        patience: Seconds = PATIENCE,
+    ) -> Json:
+        """The first recorded version of a pod for which this holds. Raises NotSeen: too late, or `unless`
+        came first."""
+
+        def decides(event: Event) -> bool:
+            if event.kind not in VERSIONS or event.kind == Kind.DELETED:
+                return False
+            version = dict(event.data)
+            return holds(version) or (unless is not None and unless(version))
+
+        version = dict((await self._event(pod, decides, what, patience)).data)
+        if not holds(version):
+            raise NotSeen(f"awaited: {what}; came instead: {summary(version)}")
+        return version
+
+    async def _event(
+        self, pod: Pod, decides: Callable[[Event], bool], what: str, patience: Seconds = PATIENCE
+    ) -> Event:
+        """The first thing that the watch recorded of a pod that decides. Raises NotSeen."""
 
         def fits(event: Event) -> bool:
-            return event.uid == pod.uid and event.source == Source.WATCH and _holds(holds, event)
+            return event.uid == pod.uid and event.source == Source.WATCH and decides(event)
 
+        self._awaited.append((what, pod))
         try:
             event = await self._stage.store.wait_for(fits, patience, namespace=self.namespace, what=what)
         except TimeoutError:
             raise NotSeen(f"awaited for {patience:g} s: {what}; came instead: {self._last(pod)}") from None
-        return dict(event.data)
+        self._awaited.remove((what, pod))
+        return event
 
     async def bound(self, pod: Pod) -> str:
         """Wait until a pod is bound; the node."""
-        seen = await self.until(pod, lambda o: bool(o["spec"].get("nodeName")), f"{pod} to be bound")
+        seen = await self.until(pod, _is_bound, f"{pod} to be bound")
         return str(seen["spec"]["nodeName"])
 
     async def nominated(self, pod: Pod) -> str:
@@ -210,20 +316,14 @@ class Arena:
 
     async def unschedulable(self, pod: Pod) -> Json:
         """Wait until the scheduler has said `PodScheduled=False, Unschedulable`; that version of the pod."""
+        said = f"{pod} to be Unschedulable"
         return await self.until(
-            pod, lambda o: scheduled(o).get("reason") == "Unschedulable", f"{pod} to be Unschedulable"
+            pod, lambda o: scheduled(o).get("reason") == "Unschedulable", said, unless=_is_bound
         )
 
     async def gone(self, pod: Pod) -> None:
         """Wait until a pod no longer exists."""
-
-        def fits(event: Event) -> bool:
-            return event.uid == pod.uid and event.kind == Kind.DELETED
-
-        try:
-            await self._stage.store.wait_for(fits, PATIENCE, namespace=self.namespace, what=f"{pod} to be gone")
-        except TimeoutError:
-            raise NotSeen(f"awaited for {PATIENCE:g} s: {pod} to be gone; came instead: {self._last(pod)}") from None
+        await self._event(pod, lambda event: event.kind in (Kind.DELETED, Kind.GONE), f"{pod} to be gone")
 
     async def settle(self) -> CaughtUp:
         """Wait until every recorder has seen a marker: only then may the record be judged."""
@@ -238,52 +338,43 @@ class Arena:
         )
 
     async def life(self, pod: Pod) -> PodLife:
-        """Everything that was recorded of a pod up to now. Raises Unproven when a recorder has not caught up."""
+        """Everything that was recorded of a pod up to now. Raises Unproven when the record is not whole."""
+        (life,) = await self.lives(pod)
+        return life
+
+    async def lives(self, *pods: Pod) -> list[PodLife]:
+        """The same of several pods at one moment."""
         record = await self.settle()
         if not record.complete:
             raise Unproven(record.reason)
-        events = self._stage.store.slice(namespace=self.namespace)
-        found = next((life for life in lives(events) if life.uid == pod.uid), None)
-        if found is None:
-            raise Unproven(f"nothing was recorded of {pod}")
-        return found
+        found = {life.uid: life for life in lives(self._stage.store.slice(namespace=self.namespace))}
+        if missing := [str(pod) for pod in pods if pod.uid not in found]:
+            raise Unproven(f"nothing was recorded of {', '.join(missing)}")
+        return [found[pod.uid] for pod in pods]
 
     @property
     def _admin(self) -> Client:
         return self.client(Actor.ADMIN)
 
     def _last(self, pod: Pod) -> str:
-        versions = [e for e in self._stage.store.slice(namespace=self.namespace) if e.uid == pod.uid and e.source == Source.WATCH]
-        return _summary(versions[-1].data) if versions else "no event about it at all"
+        events = self._stage.store.slice(namespace=self.namespace)
+        versions = [e for e in events if e.uid == pod.uid and e.source == Source.WATCH and e.kind in VERSIONS]
+        if not versions:
+            return "no event about it at all"
+        return f"{'deleted, ' if versions[-1].kind == Kind.DELETED else ''}{summary(versions[-1].data)}"
 
 
-def nomination(pod: Mapping[str, Any]) -> str:
-    """A pod's `nominatedNodeName`, empty when unset."""
-    return str(pod["status"].get("nominatedNodeName") or "")
+@contextlib.contextmanager
+def setting_the_stage() -> Iterator[None]:
+    """What does not come about in here proves nothing about the sentence: unknown, not fail."""
+    try:
+        yield
+    except NotSeen as error:
+        raise Unproven(f"the stage could not be set: {error}") from error
 
 
-def scheduled(pod: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A pod's PodScheduled condition, empty when it has none."""
-    return next((c for c in pod["status"].get("conditions", ()) if c["type"] == "PodScheduled"), {})
-
-
-def _holds(holds: Callable[[Json], bool], event: Event) -> bool:
-    return event.kind in (Kind.ADDED, Kind.MODIFIED) and holds(dict(event.data))
-
-
-def _summary(pod: Mapping[str, Any]) -> str:
-    """One line about a pod that tells what matters here."""
-    condition = scheduled(pod)
-    parts = {
-        "nodeName": pod["spec"].get("nodeName"),
-        "nominatedNodeName": nomination(pod),
-        "phase": pod["status"].get("phase"),
-        "PodScheduled": "/".join(filter(None, (condition.get("status"), condition.get("reason")))),
-        "message": condition.get("message"),
-        "deletionTimestamp": pod["metadata"].get("deletionTimestamp"),
-        "resourceVersion": pod["metadata"].get("resourceVersion"),
-    }
-    return ", ".join(f"{key}={value}" for key, value in parts.items() if value)
+def _is_bound(pod: Json) -> bool:
+    return bool(pod["spec"].get("nodeName"))
 
 
 def _slug(text: str) -> str:

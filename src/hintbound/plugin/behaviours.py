@@ -14,6 +14,7 @@ from hintbound.protocol import Level, Seconds, Severity
 
 _ID = re.compile(r"[A-Z][A-Z0-9]*(-[A-Z0-9]+)+")
 _ATTRIBUTE = "__hintbound_behaviour__"
+"""Also looked for by the hooks, which do not import this module until they find it."""
 DEADLINE: Seconds = 45.0
 """How long a scenario may take; ten times what the slowest takes alone, because machines are shared."""
 
@@ -49,24 +50,31 @@ def behaviour(
     exclusive: bool = False,
     deadline: Seconds = DEADLINE,
 ) -> Callable[[Test], Test]:
-    """Put a behaviour on a test. Raises ValueError or TypeError, at import, for what the catalogue cannot hold.
+    """Put a behaviour on a test. Raises ValueError or TypeError, at import, for what the catalogue cannot
+    hold.
 
-    `exclusive`: the scenario needs a whole cluster (no nodes, restarts) and runs alone on a second control plane.
+    One behaviour is one test that takes `arena` and nothing else: its scenario begins before pytest would
+    set up fixtures. `exclusive`: it needs a whole cluster (no nodes, restarts) and is played alone on a
+    second control plane.
     """
     if not _ID.fullmatch(id):
-        raise ValueError(f"behaviour id {id!r}: write capitals and digits joined by hyphens, e.g. NNN-HINT-TAKEN")
+        raise ValueError(
+            f"behaviour id {id!r}: write capitals and digits joined by hyphens, e.g. NNN-HINT-TAKEN"
+        )
     for name, text in (("must", must), ("why", why), ("source", source)):
         if not text.strip():
             raise ValueError(f"behaviour {id}: {name} is empty")
+    if deadline <= 0:
+        raise ValueError(f"behaviour {id}: deadline={deadline:g} is no time to do anything in")
     value = Behaviour(
         id,
         " ".join(must.split()),
         " ".join(why.split()),
-        Level(level),
+        _one_of(Level, level, id),
         source,
-        Condition(applies),
-        frozenset(needs),
-        Severity(severity),
+        _condition(applies, id),
+        frozenset(Capability(capability) for capability in needs),
+        _one_of(Severity, severity, id),
         exclusive,
         deadline,
     )
@@ -74,10 +82,35 @@ def behaviour(
     def put(test: Test) -> Test:
         if not inspect.iscoroutinefunction(test):
             raise TypeError(f"behaviour {id}: {test.__qualname__} must be `async def`")
+        taken = [name for name in inspect.signature(test).parameters if name != "self"]
+        if taken != ["arena"]:
+            raise TypeError(
+                f"behaviour {id}: {test.__qualname__} takes ({', '.join(taken)}); write (arena). A "
+                f"scenario begins before "
+                "pytest sets up fixtures, and what differs by a parameter is two behaviours"
+            )
         setattr(test, _ATTRIBUTE, value)
         return test
 
     return put
+
+
+Choice = TypeVar("Choice", Level, Severity)
+
+
+def _one_of(kind: type[Choice], text: str, behaviour: str) -> Choice:
+    if text not in list(kind):
+        raise ValueError(
+            f"behaviour {behaviour}: {kind.__name__.lower()}={text!r} is none of {', '.join(kind)}"
+        )
+    return kind(text)
+
+
+def _condition(text: str, behaviour: str) -> Condition:
+    try:
+        return Condition(text)
+    except ValueError as error:
+        raise ValueError(f"behaviour {behaviour}: {error}") from None
 
 
 def behaviour_of(test: object) -> Behaviour | None:

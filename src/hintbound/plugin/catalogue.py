@@ -1,8 +1,8 @@
-"""The catalogue of behaviours, read from the tests that carry them: what `list`, `explain` and behaviours.yaml show."""
+"""The catalogue of behaviours, read from the tests that carry them: for `list`, `explain`,
+behaviours.yaml."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,11 +33,6 @@ class Entry:
 @dataclass(slots=True)
 class _Collector:
     entries: list[Entry] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
-    cannot_start: CannotStart | None = None
-
-    def pytest_hintbound_cannot_start(self, error: CannotStart) -> None:
-        self.cannot_start = error
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         from hintbound.plugin.selection import node_id
@@ -49,13 +44,10 @@ class _Collector:
                 about = (getattr(module, "__doc__", "") or "").strip().partition("\n")[0]
                 self.entries.append(Entry(found, node_id(item), about))
 
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        if report.failed:
-            self.errors.append(str(report.longrepr))
-
 
 def arguments(paths: Sequence[str]) -> list[str]:
-    """How pytest is to be called on suites: with our configuration, whatever project we stand in. Raises CannotStart."""
+    """How pytest is to be called on suites: with our configuration, whatever project we stand in. Raises
+    CannotStart."""
     suites = data.folder("suites")
     found = [str(_find(path, suites)) for path in paths] or [str(suites)]
     return [f"--rootdir={suites}", f"--config-file={suites / 'pytest.ini'}", "-p", "no:cacheprovider", *found]
@@ -63,30 +55,23 @@ def arguments(paths: Sequence[str]) -> list[str]:
 
 def collect(paths: Sequence[str] = ()) -> list[Entry]:
     """Every behaviour in these suites, by id. Raises CannotStart for a suite that cannot be read."""
+    from hintbound.plugin.calling import call_pytest
+
     collector = _Collector()
     quiet = ["--collect-only", "--hintbound-profile=all"]
     code = call_pytest([*quiet, *arguments(paths)], silence, collector)
-    if collector.cannot_start:
-        raise collector.cannot_start
-    if collector.errors or code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
-        raise CannotStart(f"the suites cannot be read: {''.join(collector.errors) or code}")
+    if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        raise CannotStart(f"the suites cannot be read: pytest ended with {code}.")
     return sorted(collector.entries, key=lambda entry: entry.behaviour.id)
 
 
-def call_pytest(arguments: Sequence[str], *plugins: object) -> int:
-    """Run pytest in this process without the environment's other plugins: they could change what a test means."""
-    import pytest_timeout
-
-    from hintbound.plugin import hooks
-
-    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    return int(pytest.main(list(arguments), plugins=[hooks, pytest_timeout, *plugins]))
+_HEAD = "# GENERATED from the tests by `make behaviours`; do not edit. One sentence, one test each.\n"
 
 
 def to_yaml(entries: Sequence[Entry]) -> str:
     """The text of behaviours.yaml."""
-    head = "# GENERATED from the tests by `make behaviours`; do not edit. One behaviour, one sentence, one test.\n"
-    return head + yaml.safe_dump([plain(entry) for entry in entries], sort_keys=False, width=110, allow_unicode=True)
+    records = [plain(entry) for entry in entries]
+    return _HEAD + yaml.safe_dump(records, sort_keys=False, width=110, allow_unicode=True)
 
 
 def plain(entry: Entry) -> dict[str, Any]:
@@ -111,8 +96,9 @@ def _find(path: str, suites: Path) -> str:
     """A path as the user means it: as it stands, or inside our suites."""
     file, separator, node = path.partition("::")
     for candidate in (Path(file), suites / file, suites.parent / file):
-        if candidate.exists():
+        if file and candidate.exists():
             return f"{candidate}{separator}{node}"
     raise CannotStart(
-        f"no such suite: {path}.", next_step=f"Name a file or folder, here or below {suites}, e.g. scheduler/hints."
+        f"no such suite: {path}.",
+        next_step=f"Name a file or folder, here or below {suites}, e.g. scheduler/hints.",
     )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections import Counter
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,7 +13,6 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from hintbound.errors import CannotStart
 from hintbound.plugin.behaviours import behaviour_of
 from hintbound.plugin.hooks import VERDICT
 from hintbound.protocol import (
@@ -21,6 +23,7 @@ from hintbound.protocol import (
 )
 
 if TYPE_CHECKING:
+    from hintbound.plugin.session import Settings
     from hintbound.plugin.stage import Stage
     from hintbound.report.folder import RunFolder
     from hintbound.report.model import Run
@@ -32,6 +35,8 @@ _STYLES = {
     Verdict.SKIP: "dim",
     Verdict.NOT_SUPPORTED: "dim",
 }
+_OTHERS = {"passed": Verdict.PASS, "failed": Verdict.FAIL, "skipped": Verdict.SKIP}
+"""The verdict that the outcome of a test that is no behaviour looks like."""
 _SHOWN_GATES = {
     ComponentKind.APISERVER: CLEARING_NOMINATED_NODE_NAME_AFTER_BINDING,
     ComponentKind.SCHEDULER: NOMINATED_NODE_NAME_FOR_EXPECTATION,
@@ -39,81 +44,121 @@ _SHOWN_GATES = {
 
 
 class RunConsole:
-    """A pytest plugin in place of pytest's own terminal output."""
+    """A pytest plugin in place of pytest's own terminal output. On a terminal a line also says what goes
+    on."""
 
     def __init__(self) -> None:
-        self.cannot_start: CannotStart | None = None
-        self.problems: list[str] = []
-        """What pytest could not collect, or a usage error."""
+        self.finished = False
+        """Whether a run came to its end and its reports are written."""
+        self.others: Counter[str] = Counter()
+        """Outcomes of tests that are no behaviours."""
+        self._reports: list[pytest.TestReport] = []
         self._shown: set[str] = set()
-        self._console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
+        self._console = Console(file=sys.stdout, highlight=False, soft_wrap=True, markup=False)
         self._status: Status | None = None
-
-    def begin(self, words: str) -> None:
-        """Show that something is under way; on a terminal only."""
-        if self._console.is_terminal:
-            self._status = self._status or self._console.status("")
-            self._status.update(words)
-            self._status.start()
-
-    def pytest_hintbound_started(self, stage: Stage) -> None:
-        """Name the components and the gates that matter here."""
-        versions = ", ".join(f"{state.name} {state.version}" for state in stage.states)
-        self._console.print(f"{stage.name}: {stage.cluster.spec}: {versions}", style="dim")
-        for state in stage.states:
-            gate = _SHOWN_GATES.get(state.kind)
-            if gate and state.gates is not None:
-                said = {True: "on", False: "off", None: "absent"}[state.gates.get(gate)]
-                self._console.print(f"  {state.name}: {gate} is {said}", style="dim")
-        self.begin("judging")
-
-    def pytest_hintbound_cannot_start(self, error: CannotStart) -> None:
-        """Keep it: the command says it in one line."""
-        self.cannot_start = error
-
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Keep what could not be collected."""
-        if report.failed:
-            self.problems.append(str(report.longrepr))
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
-        """After an item: its verdict."""
-        result = yield
-        behaviour = behaviour_of(getattr(item, "function", None))
-        judgement = item.stash.get(VERDICT, None)
-        if behaviour and judgement:
-            self._line(behaviour.id, judgement.verdict, judgement.duration, behaviour.must, judgement.reason)
-        return result
-
-    def _line(self, behaviour: str, verdict: Verdict, took: float, must: str, reason: str) -> None:
-        self._shown.add(behaviour)
-        line = Text(f"{verdict:<14}", style=_STYLES[verdict])
-        line.append(f"{behaviour:<36}", style="none")
-        if took:
-            line.append(f"{took:6.2f} s", style="dim")
-        self._console.print(line)
-        if verdict in (Verdict.FAIL, Verdict.UNKNOWN):
-            self._console.print(f"    {must}", style="italic")
-            self._console.print(f"    {reason}")
-
-    def pytest_hintbound_finished(self, run: Run, folder: RunFolder) -> None:
-        """The sum, the notes, the path."""
-        if self._status:
-            self._status.stop()
-        for outcome in run.outcomes:
-            if outcome.behaviour not in self._shown:
-                self._line(outcome.behaviour, outcome.verdict, 0, outcome.must, outcome.reason)
-        counts = ", ".join(
-            f"{sum(outcome.verdict is verdict for outcome in run.outcomes)} {verdict}" for verdict in Verdict
-        )
-        for note in run.notes:
-            self._console.print(f"note: {note}", style="yellow")
-        verdict = Text(f"{run.verdict}", style=_STYLES[run.verdict])
-        self._console.print(Text("verdict: ").append(verdict).append(f" ({counts}) in {run.duration_seconds:.1f} s"))
-        self._console.print(f"report: {folder.path / 'report.md'}")
+        self._selected = 0
 
     def close(self) -> None:
         """Stop what still turns."""
         if self._status:
             self._status.stop()
+
+    def pytest_hintbound_starting(self, settings: Settings, behaviours: int) -> None:
+        """Say it before anything is slow: binaries may have to be fetched, and show their own progress."""
+        self._selected = behaviours
+        what = f"{behaviours} behaviour{'s' if behaviours != 1 else ''} of profile {settings.profile}"
+        self._say(f"starting {settings.spec} for {what}", style="dim")
+
+    def pytest_hintbound_started(self, stage: Stage) -> None:
+        """Name the components and the gates that matter here."""
+        versions = ", ".join(f"{state.name} {state.version}" for state in stage.states)
+        self._say(f"{stage.name}: {stage.cluster.spec}: {versions}", style="dim")
+        for state in stage.states:
+            gate = _SHOWN_GATES.get(state.kind)
+            if gate and state.gates is not None:
+                said = {True: "on", False: "off", None: "absent"}[state.gates.get(gate)]
+                self._say(f"  {state.name}: {gate} is {said}", style="dim")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Before an item: that it is awaited. After it: its verdict."""
+        behaviour = behaviour_of(getattr(item, "function", None))
+        if behaviour:
+            self._turn(f"judging, {len(self._shown)} of {self._selected} done: {behaviour.id}")
+        self._reports.clear()
+        result = yield
+        judgement = item.stash.get(VERDICT, None)
+        if behaviour and judgement:
+            must, reason = behaviour.must, judgement.reason
+            self._line(behaviour.id, judgement.verdict, judgement.duration, must, reason)
+        else:
+            self._other(item.nodeid)
+        return result
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep what the item at hand came to."""
+        self._reports.append(report)
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """The cleaning up takes a moment, and a second Ctrl-C does not shorten it."""
+        if excinfo.errisinstance(KeyboardInterrupt):
+            self._say("interrupted: cleaning up", style="bold yellow")
+            self._turn("cleaning up")
+
+    def pytest_hintbound_finished(self, run: Run, folder: RunFolder) -> None:
+        """The sum, the notes, the path."""
+        self.finished = True
+        self.close()
+        for outcome in run.outcomes:
+            if outcome.behaviour not in self._shown:
+                self._line(outcome.behaviour, outcome.verdict, 0, outcome.must, outcome.reason)
+        verdicts = Counter(outcome.verdict for outcome in run.outcomes)
+        for note in run.notes:
+            self._say(f"note: {note}", style="yellow")
+        verdict = Text(f"{run.verdict}", style=_STYLES[run.verdict])
+        line = Text("verdict: ").append(verdict).append(f", {run.reason}" if run.reason else "")
+        counts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in Verdict)
+        self._say(line.append(f" ({counts}) in {run.duration_seconds:.1f} s"))
+        self._say(f"report: {folder.path / 'report.md'}")
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self) -> None:
+        """What is no behaviour counts towards the exit code too."""
+        if self.others:
+            counts = ", ".join(f"{count} {outcome}" for outcome, count in sorted(self.others.items()))
+            self._say(f"tests that are no behaviours: {counts}")
+
+    def _line(self, behaviour: str, verdict: Verdict, took: float, must: str, reason: str) -> None:
+        self._shown.add(behaviour)
+        line = Text(f"{verdict:<14}", style=_STYLES[verdict])
+        line.append(f"{behaviour:<36}", style="none")
+        line.append(f"{took:6.2f} s" if took else "", style="dim")
+        if verdict in (Verdict.SKIP, Verdict.NOT_SUPPORTED):
+            line.append(f" {reason}", style="dim")
+        self._say(line)
+        if verdict in (Verdict.FAIL, Verdict.UNKNOWN):
+            self._say(f"    {must}", style="italic")
+            self._say(f"    {reason}")
+
+    def _other(self, node_id: str) -> None:
+        if not self._reports:
+            return
+        decisive = next((report for report in self._reports if not report.passed), self._reports[-1])
+        self.others[decisive.outcome] += 1
+        verdict = _OTHERS[decisive.outcome]
+        self._say(Text(f"{verdict:<14}", style=_STYLES[verdict]).append(node_id, style="none"))
+        if decisive.failed:
+            self._say("".join(f"    {line}\n" for line in decisive.longreprtext.splitlines()), end="")
+
+    def _turn(self, words: str) -> None:
+        """Show that something is under way; on a terminal only."""
+        if self._console.is_terminal:
+            self._status = self._status or self._console.status("")
+            self._status.update(Text(words))
+            self._status.start()
+
+    def _say(self, what: str | Text, **how: Any) -> None:
+        try:
+            self._console.print(what, **how)
+        except BrokenPipeError:  # whoever read us has gone; the run and its exit code still matter
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

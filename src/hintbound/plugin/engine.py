@@ -1,4 +1,5 @@
-"""Plays scenarios: many at once on a shared control plane, the exclusive ones one by one on a second one meanwhile.
+"""Plays scenarios: many at once on a shared control plane, the exclusive ones one by one on a second one
+meanwhile.
 
 One event loop serves the whole session. pytest asks for one verdict after the other; while it awaits one, the
 scenarios that come next are already under way.
@@ -7,21 +8,25 @@ scenarios that come next are already under way.
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from hintbound.clusters.protocol import Capability
 from hintbound.plugin.applies import Unreadable
 from hintbound.plugin.arena import Arena
 from hintbound.plugin.behaviours import Behaviour
-from hintbound.plugin.judgement import Judgement, judge
+from hintbound.plugin.interrupts import interrupts_put_off
+from hintbound.plugin.judgement import DeadlinePassed, Judgement, judge, leading
 from hintbound.plugin.stage import Stage
 from hintbound.protocol import Seconds, Verdict
 
 UNDO_WITHIN: Seconds = 15.0
 """How long a scenario's cleanup may take; it never changes the verdict."""
+CLOSE_WITHIN: Seconds = 60.0
+"""How long a stage may take to close."""
+INTERRUPTED = "interrupted"
 SHARED, EXCLUSIVE = "shared", "exclusive"
 
 Result = TypeVar("Result")
@@ -42,12 +47,11 @@ class Scenario:
 
 
 class Engine:
-    """Owns the event loop and the stages of one session."""
+    """Owns the event loop of one session and plays its scenarios."""
 
     def __init__(self, *, jobs: int) -> None:
         self._jobs = jobs
         self._runner = asyncio.Runner()
-        self._stages: dict[str, Stage] = {}
         self._lanes: dict[str, deque[Scenario]] = {}
         self._workers: list[asyncio.Task[None]] = []
         self.notes: list[str] = []
@@ -70,104 +74,153 @@ class Engine:
         """The stages that the queued scenarios want."""
         return [name for name in (SHARED, EXCLUSIVE) if name in self._lanes]
 
-    async def begin(self, stages: Iterable[Stage]) -> None:
-        """Start playing on stages that have been started."""
+    async def begin(self, stages: Sequence[Stage]) -> None:
+        """Start playing on stages that have been started; who finds no stage of its name gets the first."""
         loop = asyncio.get_running_loop()
-        for stage in stages:
-            self._stages[stage.name] = stage
-            queue = self._lanes.get(stage.name, deque())
+        by_name = {stage.name: stage for stage in stages}
+        for lane, queue in self._lanes.items():
+            stage = by_name.get(lane, stages[0])
             for scenario in queue:
                 scenario.result = loop.create_future()
-            workers = 1 if stage.name == EXCLUSIVE else self._jobs
+            workers = 1 if lane == EXCLUSIVE else self._jobs
             for number in range(min(workers, len(queue))):
                 work = self._work(stage, queue)
-                self._workers.append(asyncio.create_task(work, name=f"{stage.name} {number}"))
+                self._workers.append(asyncio.create_task(work, name=f"{lane} {number}"))
 
     async def verdict(self, scenario: Scenario) -> Judgement:
         """The judgement of one scenario, when it is there."""
         assert scenario.result is not None, "the engine has not begun"
         return await asyncio.shield(scenario.result)
 
-    async def end(self) -> None:
-        """Cancel what still plays (its cleanup runs), close the stages."""
+    def close(self, stages: Sequence[Stage]) -> None:
+        """End what still plays (its cleanup runs), close the stages and the loop. An interrupt is put off
+        meanwhile."""
+        with interrupts_put_off():
+            try:
+                self._runner.run(self._end(stages))
+            finally:
+                self._runner.close()
+
+    async def _end(self, stages: Sequence[Stage]) -> None:
         for worker in self._workers:
             worker.cancel()
         await asyncio.gather(*self._workers, return_exceptions=True)
         self._workers.clear()
-        await asyncio.gather(*(stage.close() for stage in self._stages.values()))
-        self._stages.clear()
-
-    def close(self) -> None:
-        """Close the loop. A Ctrl-C during the clean-up is put off until it is done."""
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-        try:
-            self._runner.run(self.end())
-        finally:
-            self._runner.close()
-            signal.signal(signal.SIGINT, before)
+        closing = [asyncio.create_task(stage.close(), name=f"close {stage.name}") for stage in stages]
+        if not closing:
+            return
+        _, late = await asyncio.wait(closing, timeout=CLOSE_WITHIN)
+        for stage, task in zip(stages, closing, strict=True):
+            if task in late:
+                self.notes.append(f"closing {stage.name} took longer than {CLOSE_WITHIN:g} s")
+            elif error := task.exception():
+                self.notes.append(f"closing {stage.name} failed: {error!r}")
 
     async def _work(self, stage: Stage, queue: deque[Scenario]) -> None:
         while queue:
             scenario = queue.popleft()
             assert scenario.result is not None
+            judgement = Judgement(Verdict.UNKNOWN, INTERRUPTED, cluster=stage.name)
             try:
                 judgement = await self._play(scenario, stage)
-            except asyncio.CancelledError:
-                scenario.result.set_result(Judgement(Verdict.UNKNOWN, "interrupted", cluster=stage.name))
-                raise
             except Exception as error:  # a bug of ours must not leave the item waiting
-                judgement = Judgement(Verdict.UNKNOWN, f"hintbound broke off: {error!r}", error=error)
-            scenario.result.set_result(judgement)
+                judgement = Judgement(
+                    Verdict.UNKNOWN, f"hintbound broke off: {error!r}", cluster=stage.name, error=error
+                )
+            finally:
+                scenario.result.set_result(judgement)
 
     async def _play(self, scenario: Scenario, stage: Stage) -> Judgement:
-        if excuse := self._excuse(scenario.behaviour, stage):
+        if excuse := _excuse(scenario.behaviour, stage):
             return excuse
-        loop = asyncio.get_running_loop()
-        started = loop.time()
+        clock = asyncio.get_running_loop().time
+        began = clock()
         arena = Arena(stage, scenario.behaviour)
-        error: BaseException | None = None
-        flaws: list[str] = []
         try:
-            async with asyncio.timeout(scenario.behaviour.deadline):
-                await arena.open()
-                await scenario.play(arena)
-        except TimeoutError as late:
-            error = late if str(late) else TimeoutError(f"its deadline of {scenario.behaviour.deadline:g} s passed")
-        except Exception as raised:
-            error = raised
-        try:
-            if not isinstance(error, TimeoutError):
-                record = await arena.settle()
-                flaws += [] if record.complete else [record.reason]
+            error = await _act(scenario, arena)
+            flaws = [*await _flaws(arena, error), *arena.deaths]
+            verdict, reason = judge(error, flaws)
+            shown = arena.evidence(leading(error)) if verdict in (Verdict.FAIL, Verdict.UNKNOWN) else ()
+            took = round(clock() - began, 3)
+            arena.finished(verdict, reason)
         finally:
             await self._undo(arena)
-        flaws += stage.deaths(arena.namespace)
-        verdict, reason = judge(error, tuple(flaws))
-        took = round(loop.time() - started, 3)
-        return Judgement(verdict, reason, took, arena.namespace, stage.name, error=error)
-
-    def _excuse(self, behaviour: Behaviour, stage: Stage) -> Judgement | None:
-        """Why a behaviour is not played on this stage, if so."""
-        if lacking := sorted(behaviour.needs - stage.cluster.capabilities):
-            reason = f"the {stage.cluster.provider} cluster does not offer {', '.join(lacking)}"
-            return Judgement(Verdict.SKIP, reason, cluster=stage.name)
-        try:
-            if behaviour.applies.holds(stage.facts):
-                return None
-        except Unreadable as unreadable:
-            return Judgement(Verdict.SKIP, str(unreadable), cluster=stage.name)
-        return Judgement(Verdict.NOT_SUPPORTED, f"applies only if {behaviour.applies}", cluster=stage.name)
+        return Judgement(verdict, reason, took, arena.namespace, stage.name, shown, leading(error))
 
     async def _undo(self, arena: Arena) -> None:
-        """Clean up, also when we are being cancelled."""
+        """Clean up, also when we are being cancelled; what goes wrong in it becomes a note."""
         undo = asyncio.create_task(arena.close(), name=f"undo {arena.namespace}")
         try:
-            async with asyncio.timeout(UNDO_WITHIN):
-                await asyncio.shield(undo)
-        except TimeoutError:
-            self.notes.append(f"cleaning up {arena.namespace} took longer than {UNDO_WITHIN:g} s")
+            await asyncio.wait([undo], timeout=UNDO_WITHIN)
         except asyncio.CancelledError:
             await asyncio.wait([undo], timeout=UNDO_WITHIN)
             raise
-        except Exception as error:
-            self.notes.append(f"cleaning up {arena.namespace} failed: {error}")
+        finally:
+            if not undo.done():
+                undo.cancel()
+                self.notes.append(f"cleaning up {arena.namespace} took longer than {UNDO_WITHIN:g} s")
+            elif not undo.cancelled() and (error := undo.exception()):
+                self.notes.append(_told(error))
+
+
+async def _act(scenario: Scenario, arena: Arena) -> BaseException | None:
+    """Play it; what it raised, unless it was cancelled from outside."""
+    deadline = scenario.behaviour.deadline
+    try:
+        async with asyncio.timeout(deadline) as limit:
+            await arena.open()
+            await scenario.play(arena)
+    except KeyboardInterrupt:
+        raise
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        return error
+    except TimeoutError as error:
+        if not limit.expired():
+            return error
+        awaiting = arena.awaiting or "nothing that the arena knows of"
+        return DeadlinePassed(f"its deadline of {deadline:g} s passed while it was awaiting: {awaiting}")
+    except BaseException as error:  # pytest.fail and pytest.skip raise no Exception
+        return error
+    return None
+
+
+async def _flaws(arena: Arena, error: BaseException | None) -> list[str]:
+    """What is wrong with the record, where it matters to the verdict or to a reader of the evidence."""
+    if error is not None and not isinstance(leading(error), AssertionError):
+        return []
+    try:
+        record = await arena.settle()
+    except Exception as broken:
+        return [f"the record could not be completed: {broken}"]
+    return [] if record.complete else [record.reason]
+
+
+def _excuse(behaviour: Behaviour, stage: Stage) -> Judgement | None:
+    """Why a behaviour is not played on this stage, if so."""
+    cluster = stage.cluster
+    if lacking := sorted(behaviour.needs - cluster.capabilities):
+        reason = f"the {cluster.provider} cluster does not offer {', '.join(lacking)}"
+        return Judgement(Verdict.SKIP, reason, cluster=stage.name)
+    if behaviour.exclusive and Capability.RESTART_COMPONENT not in cluster.capabilities:
+        reason = (
+            f"it needs a control plane of its own, and the {cluster.provider} cluster is shared with others"
+        )
+        return Judgement(Verdict.SKIP, reason, cluster=stage.name)
+    try:
+        if behaviour.applies.holds(stage.facts):
+            return None
+    except Unreadable as unreadable:
+        return Judgement(
+            Verdict.SKIP, f"applies only if {behaviour.applies}, but {unreadable}", cluster=stage.name
+        )
+    return Judgement(Verdict.NOT_SUPPORTED, f"applies only if {behaviour.applies}", cluster=stage.name)
+
+
+def _told(error: BaseException) -> str:
+    """One line about a failed cleanup."""
+    causes = error.exceptions if isinstance(error, BaseExceptionGroup) else (error,)
+    what = error.message if isinstance(error, BaseExceptionGroup) else "cleaning up"
+    return f"{what} failed: {'; '.join(' '.join(str(cause).split()) or repr(cause) for cause in causes)}"

@@ -8,9 +8,15 @@ import pytest
 
 if TYPE_CHECKING:
     from hintbound.errors import CannotStart
+    from hintbound.plugin.session import Settings
     from hintbound.plugin.stage import Stage
     from hintbound.report.folder import RunFolder
     from hintbound.report.model import Run
+
+
+@pytest.hookspec
+def pytest_hintbound_starting(settings: Settings, behaviours: int) -> None:
+    """So many behaviours were selected, and control planes are being started for them."""
 
 
 @pytest.hookspec

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from hintbound.clusters.fake_nodes import FAKE_ANNOTATION, TERMINATION_LABEL
+from hintbound.plugin.evidence import condition_of
 
 GATE: Final = "hintbound.dev/hold"
 """The scheduling gate that keeps a pod from its scheduler until a hint has been written."""
@@ -40,7 +41,8 @@ def pod_manifest(
     finalizers: Sequence[str] = (),
     spec: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """A pod of one container. `grace` is its terminationGracePeriodSeconds; `spec` replaces top-level spec fields."""
+    """A pod of one container. `grace` is its terminationGracePeriodSeconds; `spec` replaces top-level spec
+    fields."""
     body: dict[str, Any] = {
         "schedulerName": scheduler,
         "terminationGracePeriodSeconds": grace,
@@ -64,3 +66,13 @@ def pod_manifest(
     if finalizers:
         metadata["finalizers"] = list(finalizers)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**body, **(spec or {})}}
+
+
+def nomination(pod: Mapping[str, Any]) -> str:
+    """A pod's `nominatedNodeName`, empty when unset."""
+    return str(pod["status"].get("nominatedNodeName") or "")
+
+
+def scheduled(pod: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A pod's PodScheduled condition, empty when it has none."""
+    return condition_of(pod, "PodScheduled")

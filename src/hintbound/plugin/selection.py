@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from hintbound.protocol import Profile
 DEFAULT_CLUSTER = "embedded"
 DEFAULT_JOBS = 8
 DEFAULT_REPORTS = Path("reports")
+_OURS = "suites"
 
 
 def settings(config: pytest.Config) -> Settings:
@@ -45,10 +45,13 @@ def profile(config: pytest.Config) -> Profile:
 def select(
     config: pytest.Config, items: Sequence[pytest.Item]
 ) -> tuple[list[tuple[pytest.Item, Item]], list[pytest.Item]]:
-    """The items that are behaviours of this run, and those that are behaviours of other runs. Raises CannotStart."""
-    found = [(item, behaviour) for item in items if (behaviour := behaviour_of(getattr(item, "function", None)))]
+    """The items that are behaviours of this run, and those that are behaviours of other runs. Raises
+    CannotStart."""
+    found = [
+        (item, behaviour) for item in items if (behaviour := behaviour_of(getattr(item, "function", None)))
+    ]
     _no_duplicates(found)
-    wanted = set(config.option.hintbound_behaviours or ())
+    wanted = {behaviour.upper() for behaviour in config.option.hintbound_behaviours or ()}
     known = [behaviour.id for _, behaviour in found]
     if found and (missing := sorted(wanted - set(known))):
         raise one_of("behaviour", missing[0], sorted(known))
@@ -64,18 +67,25 @@ def select(
 
 def _item(item: pytest.Item, behaviour: Behaviour) -> Item:
     assert isinstance(item, pytest.Function)
-    arguments = item.callspec.params if hasattr(item, "callspec") else {}
-    play = functools.partial(item.obj, **arguments)
-    return Item(behaviour, Scenario(behaviour, play), node_id(item))
+    if marker := item.get_closest_marker("usefixtures"):
+        raise CannotStart(
+            f"behaviour {behaviour.id} uses the fixtures {', '.join(marker.args)} ({item.nodeid}), but its "
+            f"scenario begins "
+            "before pytest sets up any.",
+            next_step="Do in the test what they do.",
+        )
+    where = node_id(item)
+    path = "" if where.startswith(f"{_OURS}/") else str(item.path)
+    return Item(behaviour, Scenario(behaviour, item.obj), where, path)
 
 
 def node_id(item: pytest.Item) -> str:
     """Where the test stands, as a reader finds it: below `suites/` where it is one of ours."""
     path, _, function = item.nodeid.partition("::")
     full = item.path.resolve()
-    suites = data.folder("suites").resolve()
+    suites = data.folder(_OURS).resolve()
     if full.is_relative_to(suites):
-        path = str(Path("suites") / full.relative_to(suites))
+        path = str(Path(_OURS) / full.relative_to(suites))
     return f"{path}::{function}"
 
 
@@ -85,7 +95,8 @@ def _no_duplicates(found: Sequence[tuple[pytest.Item, Behaviour]]) -> None:
         if behaviour.id in places:
             raise CannotStart(
                 f"behaviour {behaviour.id} stands on two tests: {places[behaviour.id]} and {item.nodeid}.",
-                next_step="Give one of them another id.",
+                next_step="One behaviour is one test: give one of them another id (a parametrized test "
+                "cannot be one).",
             )
         places[behaviour.id] = item.nodeid
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 import platform
 import shlex
 import sys
@@ -11,18 +11,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from hintbound import __version__
 from hintbound.clusters.spec import ClusterSpec
+from hintbound.errors import CannotStart
 from hintbound.history.events import Kind, Source, timestamp
 from hintbound.history.store import Store
 from hintbound.plugin.behaviours import Behaviour
-from hintbound.plugin.engine import EXCLUSIVE, SHARED, Engine, Scenario
+from hintbound.plugin.engine import INTERRUPTED, SHARED, Engine, Scenario
 from hintbound.plugin.judgement import Judgement
 from hintbound.plugin.stage import Stage, start_all
-from hintbound.protocol import ExitCode, EXIT_CODES, Profile, Verdict
-from hintbound.report import write_all
+from hintbound.protocol import EXIT_CODES, ExitCode, Profile, Verdict
+from hintbound.report import run_json, write_all
 from hintbound.report.folder import RunFolder
 from hintbound.report.model import ClusterInfo, ComponentInfo, Outcome, Run, run_verdict
+
+EXISTING = "existing"
+"""The provider whose cluster is there once, whatever we would like to have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,8 @@ class Item:
     scenario: Scenario
     node_id: str
     """Relative to the folder of the suites."""
+    path: str = ""
+    """The file to name to `hintbound run`; empty for hintbound's own suites, which it takes by itself."""
 
 
 class Session:
@@ -66,10 +74,9 @@ class Session:
     def start(self, told: Callable[[Stage], None] = lambda _stage: None) -> None:
         """Start the stages and begin to play. Raises CannotStart; nothing is left running then."""
         self.store.append(Kind.RUN_STARTED, source=Source.ENGINE, data={"spec": str(self.settings.spec)})
-        # An exclusive scenario needs a control plane of its own; without shared ones it can have the first.
-        self.stages = [
-            Stage(name, self.settings.spec, self.store, self.folder) for name in self.engine.lanes or (SHARED,)
-        ]
+        # An existing cluster is there once: what is exclusive finds out on it that it cannot be played.
+        names = (SHARED,) if self.settings.spec.provider == EXISTING else self.engine.lanes
+        self.stages = [Stage(name, self.settings.spec, self.store, self.folder) for name in names]
         self.engine.run(self._start(told))
 
     async def _start(self, told: Callable[[Stage], None]) -> None:
@@ -79,31 +86,44 @@ class Session:
 
     def verdict(self, item: Item) -> Judgement:
         """Wait for the judgement of one item and take it down."""
-        judgement = self.engine.run(self.engine.verdict(item.scenario))
-        self._take(item, judgement)
+        try:
+            judgement = self.engine.run(self.engine.verdict(item.scenario))
+        except pytest.fail.Exception as fence:  # pytest-timeout's signal hit us while we waited
+            judgement = Judgement(Verdict.UNKNOWN, f"no verdict came in time: {fence}")
+        self.take(item, judgement)
         return judgement
 
-    def finish(self, *, interrupted: bool, failure: str = "") -> Run:
-        """End everything and write the reports. `failure`: why the run as a whole proves nothing."""
+    def finish(self, *, interrupted: bool, stopped: str = "", failure: str = "") -> Run:
+        """End everything and write the reports. Raises CannotStart when they cannot be written.
+
+        `stopped`: why items may not have been reached. `failure`: why the run as a whole proves nothing.
+        """
+        self.engine.close(self.stages)
+        why = INTERRUPTED if interrupted else f"not reached: {stopped or failure or 'pytest did not call it'}"
         for item in self.items:
             if item.behaviour.id not in self._outcomes:
-                self._take(item, Judgement(Verdict.UNKNOWN, "interrupted" if interrupted else "not reached"))
-        self.engine.close()
-        outcomes = list(self._outcomes.values())
+                self.take(item, Judgement(Verdict.UNKNOWN, why))
+        outcomes = [self._outcomes[item.behaviour.id] for item in self.items]
         verdict = Verdict.UNKNOWN if interrupted or failure else run_verdict(outcomes)
-        reason = "interrupted" if interrupted else failure
-        self.store.append(Kind.RUN_FINISHED, source=Source.ENGINE, data={"verdict": str(verdict)})
-        self.store.close()
-        self.run = write_all(self._result(verdict, reason, finished=timestamp()), self.folder)
+        reason = INTERRUPTED if interrupted else failure or _nothing_judged(outcomes)
         self.exit_code = ExitCode.INTERRUPTED if interrupted else EXIT_CODES[verdict]
+        try:
+            self.store.append(Kind.RUN_FINISHED, source=Source.ENGINE, data={"verdict": str(verdict)})
+        finally:
+            self.store.close()
+        self.run = write_all(self._result(verdict, reason, finished=timestamp()), self.folder)
         return self.run
 
-    def abandon(self) -> None:
-        """End a run that could not start; its provisional record stays and says unknown."""
-        self.engine.close()
+    def abandon(self, error: CannotStart) -> None:
+        """End a run that could not start; its record says why."""
+        self.engine.close(self.stages)
         self.store.close()
+        run = self._result(Verdict.UNKNOWN, f"could not start: {error}", finished=timestamp())
+        with contextlib.suppress(OSError):
+            self.folder.write(run_json.FILE, run_json.write(run))
 
-    def _take(self, item: Item, judgement: Judgement) -> None:
+    def take(self, item: Item, judgement: Judgement) -> None:
+        """Take a judgement down as the outcome of its behaviour."""
         behaviour = item.behaviour
         failed = judgement.verdict is Verdict.FAIL
         self._outcomes[behaviour.id] = Outcome(
@@ -122,7 +142,7 @@ class Session:
             namespace=judgement.namespace,
             cluster=judgement.cluster,
             evidence=judgement.evidence,
-            repro=repro(self.settings.spec, behaviour.id),
+            repro=repro(self.settings.spec, behaviour.id, item.path),
         )
 
     def _result(self, verdict: Verdict, reason: str, finished: str = "") -> Run:
@@ -142,14 +162,25 @@ class Session:
             python=platform.python_version(),
             platform=platform.platform(),
             clusters=self._clusters,
-            outcomes=tuple(self._outcomes.values()),
+            outcomes=tuple(
+                self._outcomes[item.behaviour.id]
+                for item in self.items
+                if item.behaviour.id in self._outcomes
+            ),
             notes=tuple(self.engine.notes),
         )
 
 
-def repro(spec: ClusterSpec, behaviour: str) -> str:
-    """The command that judges one behaviour again."""
-    return shlex.join(["hintbound", "run", "--cluster", str(spec), "--profile", "all", "--behaviour", behaviour])
+def repro(spec: ClusterSpec, behaviour: str, path: str = "") -> str:
+    """The command that judges one behaviour again; `path` names a suite that is not hintbound's own."""
+    paths = [path] if path else []
+    options = ["--cluster", str(spec), "--profile", "all", "--behaviour", behaviour]
+    return shlex.join(["hintbound", "run", *paths, *options])
+
+
+def _nothing_judged(outcomes: Sequence[Outcome]) -> str:
+    judged = [outcome for outcome in outcomes if outcome.verdict in EXIT_CODES]
+    return "" if judged else "nothing was judged: every behaviour was skipped or is not supported"
 
 
 def _command() -> tuple[str, ...]:
@@ -160,9 +191,9 @@ def _cluster_info(stage: Stage) -> ClusterInfo:
     return ClusterInfo(
         name=stage.name,
         components=tuple(
-            ComponentInfo(state.name, str(state.kind), state.version, state.gates, state.source)
+            ComponentInfo(str(state.name), str(state.kind), state.version, state.gates, state.source)
             for state in stage.states
         ),
-        capabilities=tuple(sorted(stage.cluster.capabilities)),
+        capabilities=tuple(sorted(map(str, stage.cluster.capabilities))),
         deviations=tuple(stage.cluster.deviations),
     )

@@ -1,6 +1,7 @@
 """A terminal reporter that reports nothing: `hintbound run` has a console of its own.
 
-pytest's reporter cannot just be left out: other plugins (pytest-timeout) write through it when something hangs.
+pytest's reporter cannot just be left out: other plugins (pytest-timeout) write through it when something
+hangs.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import pytest
 from _pytest.terminal import TerminalReporter
 
 
-class Silence(TerminalReporter):
+class Silence(TerminalReporter):  # type: ignore[misc]  # it is final for no reason that concerns us
     """Writes only what is written to it by others."""
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:

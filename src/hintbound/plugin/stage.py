@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import contextlib
+import signal
+from collections.abc import Callable, Collection
 from contextlib import AsyncExitStack
 from typing import Any, Protocol
 
 from hintbound import clusters
 from hintbound.clusters.protocol import Capability, Cluster, ComponentState
 from hintbound.clusters.spec import ClusterSpec
+from hintbound.errors import CannotStart
 from hintbound.history.events import Kind, Source
 from hintbound.history.recorders import AuditRecorder, ClientRecorder, Recorder, WatchRecorder
 from hintbound.history.store import Store
 from hintbound.kube.client import Client
+from hintbound.kube.errors import KubeError
 from hintbound.plugin.applies import Facts
 from hintbound.protocol import Actor
 from hintbound.report.folder import RunFolder
@@ -39,6 +43,8 @@ class Stage:
         )
         self.recorders: list[Recorder] = []
         self.states: tuple[ComponentState, ...] = ()
+        self._dead: dict[str, object] = {}
+        """Components that ended by themselves and have not been started again, with their exit codes."""
         self._recorder = ClientRecorder(store, cluster=name)
         self._clients: dict[tuple[Actor, str | None], Client] = {}
         self._open = AsyncExitStack()
@@ -51,7 +57,7 @@ class Stage:
             known.setdefault(state.kind, state)
         return Facts(
             {kind: state.gates for kind, state in known.items() if state.gates is not None},
-            {kind: state.version for kind, state in known.items() if state.gates is not None},
+            {kind: state.version for kind, state in known.items()},
         )
 
     async def start(self) -> None:
@@ -68,6 +74,12 @@ class Stage:
                 )
                 self.recorders.append(await self._open.enter_async_context(audit))
             self.states = tuple(await self.cluster.components())
+        except KubeError as error:
+            await self.close()
+            raise CannotStart(
+                f"the {self.name} control plane cannot be observed: {error}.",
+                next_step="Its user must be able to list and watch pods and nodes.",
+            ) from error
         except BaseException:
             await self.close()
             raise
@@ -86,18 +98,35 @@ class Stage:
             self._clients[key] = self.cluster.client(actor, tap=self._recorder, server=server)
         return self._clients[key].named(user_agent)
 
-    def deaths(self, namespace: str) -> list[str]:
-        """Components of this cluster that ended by themselves since this namespace's first event."""
-        return [
-            f"{event.name} died by itself with {event.data.get('code')}"
-            for event in self.store.slice(namespace=namespace, cluster=self.name)
-            if event.kind == Kind.COMPONENT_EXITED
-        ]
+    def deaths(self, namespace: str, own: Collection[str] = ()) -> list[str]:
+        """Components that ended by themselves before or while this scenario played, and may have misled it.
+
+        The cluster's own, and those that the scenario added; another scenario's scheduler is none of its
+        business.
+        """
+        matter = {state.name for state in self.states} | set(own)
+        died = {name: code for name, code in self._dead.items() if name in matter}
+        for event in self.store.slice(namespace=namespace, cluster=self.name):
+            if event.kind == Kind.COMPONENT_EXITED and event.name in matter:
+                died[event.name] = event.data.get("code")
+        return [f"{name} died by itself ({_how(code)})" for name, code in died.items()]
 
     def _component(self, event: str, process: Named, facts: dict[str, Any]) -> None:
+        if event == "exited":
+            self._dead[process.name] = facts.get("code")
+        elif event == "started":
+            self._dead.pop(process.name, None)
         self.store.append(
             f"component-{event}", source=Source.ENGINE, cluster=self.name, name=process.name, data=facts
         )
+
+
+def _how(code: object) -> str:
+    """What an exit code says: `exit code 1`, `SIGKILL`."""
+    with contextlib.suppress(ValueError):
+        if isinstance(code, int) and code < 0:
+            return signal.Signals(-code).name
+    return f"exit code {code}"
 
 
 async def start_all(stages: list[Stage], told: Callable[[Stage], None]) -> None:

@@ -1,15 +1,15 @@
 """A hint against a pod of the same priority."""
 
-from hintbound.clusters.protocol import Capability
-from hintbound.plugin import Arena, behaviour
+from hintbound.plugin import Arena, Capability, behaviour
 
 
 @behaviour(
     "NNN-HINT-EQUAL-YIELDS",
-    must="A pod of equal priority does not take the room that a hinted pod holds, and gets it once the hint is cleared.",
+    must="A pod of equal priority does not take the room that a hinted pod holds, and gets it once the "
+    "hint is cleared.",
     why="A hint reserves: a nominator that leaves one behind starves its neighbours.",
     needs=[Capability.FAKE_NODES],
-    source="kubernetes RunFilterPluginsWithNominatedPods; measured 1.34.0-1.37.2",
+    source="kubernetes RunFilterPluginsWithNominatedPods; measured 1.33.13-1.37.2",
 )
 async def test_equal_priority_yields(arena: Arena) -> None:
     (node,) = await arena.nodes(1, cpu="4")

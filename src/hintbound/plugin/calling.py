@@ -1,0 +1,79 @@
+"""Calls pytest for the commands, in this process, and turns its ways of giving up into one clear line."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+import pytest_timeout
+
+from hintbound.errors import CannotStart
+from hintbound.plugin import hooks
+
+
+def call_pytest(arguments: Sequence[str], *plugins: object) -> int:
+    """Run pytest without the environment's other plugins and options: they could change what a test means.
+
+    Raises CannotStart for what cannot be collected, found or begun; else gives pytest's exit code.
+    """
+    troubles = _Troubles()
+    with _our_plugins_only():
+        code = int(pytest.main(list(arguments), plugins=[hooks, pytest_timeout, troubles, *plugins]))
+    if troubles.cannot_start:
+        raise troubles.cannot_start
+    if troubles.unreadable:
+        raise CannotStart("the suites cannot be read: " + "; ".join(troubles.unreadable))
+    if code == pytest.ExitCode.USAGE_ERROR:
+        raise CannotStart("pytest could not begin: see above.")
+    return code
+
+
+@dataclass(slots=True)
+class _Troubles:
+    """What ends a session before it has begun."""
+
+    cannot_start: CannotStart | None = None
+    unreadable: list[str] = field(default_factory=list)
+
+    def pytest_hintbound_cannot_start(self, error: CannotStart) -> None:
+        self.cannot_start = error
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self.unreadable.append(f"{report.nodeid}: {_cause(report)}")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_cmdline_main(self) -> Generator[None, object, object]:
+        try:
+            return (yield)
+        except pytest.UsageError as error:
+            said = " ".join(" ".join(map(str, error.args)).split()).partition(" (no match in any of")[0]
+            self.cannot_start = CannotStart(
+                f"{said}.", next_step="See `hintbound list behaviours` for what there is and where it stands."
+            )
+            return pytest.ExitCode.USAGE_ERROR
+
+
+def _cause(report: pytest.CollectReport) -> str:
+    """Why a file could not be collected: the lines that pytest marks with E, or the last one."""
+    lines = str(report.longrepr).strip().splitlines()
+    marked = [line[1:].strip() for line in lines if line.startswith("E  ")]
+    return " ".join(marked or lines[-1:])
+
+
+@contextlib.contextmanager
+def _our_plugins_only() -> Iterator[None]:
+    changed = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "", "PYTEST_PLUGINS": ""}
+    before = {name: os.environ.get(name) for name in changed}
+    os.environ.update(changed)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
