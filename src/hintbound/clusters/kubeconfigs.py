@@ -1,4 +1,4 @@
-"""One context of the user's kubeconfig files as one file, for a program that must use that context and no other."""
+"""One context of the user's kubeconfig files as one file, for a program that must use that and no other."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _PATHS: Final = ("certificate-authority", "client-certificate", "client-key", "t
 def of_context(context: str, environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
     """What kubectl would merge, with `context` as the current one and file names made absolute.
 
-    The context must exist (see Connection.from_kubeconfig, which says so clearly). Of two entries of one name the
-    first counts, as for kubectl.
+    The context must exist (see Connection.from_kubeconfig, which says so clearly). Of two entries of one name
+    the first counts, as for kubectl.
     """
     merged: dict[str, dict[str, Any]] = {"clusters": {}, "users": {}, "contexts": {}}
     for file in _files(environ):
         content = yaml.safe_load(file.read_text()) or {}
         for kind, known in merged.items():
             for entry in content.get(kind) or ():
-                known.setdefault(entry["name"], _absolute(entry, file.parent))
+                known.setdefault(entry["name"], _absolute(entry, file.absolute().parent))
     return {
         "apiVersion": "v1",
         "kind": "Config",
@@ -39,6 +39,15 @@ def _files(environ: Mapping[str, str]) -> list[Path]:
 
 def _absolute(entry: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return {
-        key: {k: str(folder / v) if k in _PATHS else v for k, v in value.items()} if isinstance(value, dict) else value
+        key: _with_absolute_paths(value, folder) if isinstance(value, dict) else value
         for key, value in entry.items()
     }
+
+
+def _with_absolute_paths(settings: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """As kubectl does it: a credential plugin's command is a path only with a separator in it."""
+    absolute = {k: str(folder / v) if k in _PATHS and v else v for k, v in settings.items()}
+    plugin = settings.get("exec")
+    if isinstance(plugin, dict) and os.sep in str(plugin.get("command", "")):
+        absolute["exec"] = {**plugin, "command": str(folder / plugin["command"])}
+    return absolute

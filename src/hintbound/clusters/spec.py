@@ -1,11 +1,11 @@
 """Reads `--cluster SPEC`: `PROVIDER[:TARGET][,key=value…]`.
 
-    embedded                                   the default version
-    embedded:1.34,NominatedNodeNameForExpectation=true
-    embedded:1.37,emulate=1.35                 a newer binary that behaves by an older table of gates
-    embedded:1.35,kube-scheduler.SchedulerAsyncAPICalls=true       a gate for one component only
-    embedded:src=DIR                           builds a Kubernetes checkout
-    existing:CONTEXT                           a context of your kubeconfig
+* `embedded`: the default version
+* `embedded:1.34,NominatedNodeNameForExpectation=true`
+* `embedded:1.37,emulate=1.35`: a newer binary that behaves by an older table of gates
+* `embedded:1.35,kube-scheduler.SchedulerAsyncAPICalls=true`: a gate for one component only
+* `embedded:src=DIR`: builds a Kubernetes checkout
+* `existing:CONTEXT`: a context of your kubeconfig
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ def parse(text: str) -> ClusterSpec:
         if not equals and index == 0:
             target = part
         elif not equals:
-            raise CannotStart(f"{part!r} in cluster {text!r} has no value.", next_step="Write it as key=value.")
+            raise CannotStart(
+                f"{part!r} in cluster {text!r} has no value.", next_step="Write it as key=value."
+            )
         elif key in options:
             raise CannotStart(f"{key!r} stands twice in cluster {text!r}.", next_step="Keep one of them.")
         else:
@@ -105,16 +107,20 @@ def _embedded(text: str, target: str, options: Mapping[str, str]) -> ClusterSpec
         kind, dot, gate = key.rpartition(".")
         if key == "emulate":
             if not _MINOR.fullmatch(value):
-                raise CannotStart(f"emulate={value!r} is no Kubernetes minor.", next_step="Write e.g. emulate=1.34.")
+                raise CannotStart(
+                    f"emulate={value!r} is no Kubernetes minor.", next_step="Write e.g. emulate=1.34."
+                )
             emulate = value
         elif key == "src":
+            if not value:
+                raise CannotStart(f"src= in cluster {text!r} names no folder.", next_step="Write src=DIR.")
             src = Path(value).expanduser()
         elif dot:
             if kind not in _GATED:
                 raise one_of("component", kind, [str(kind) for kind in _GATED])
-            per_kind.setdefault(ComponentKind(kind), {})[_gate(gate, text)] = _boolean(gate, value)
+            per_kind.setdefault(ComponentKind(kind), {}).update(_gate(gate, value, text))
         else:
-            gates[_gate(key, text)] = _boolean(key, value)
+            gates.update(_gate(key, value, text))
     if src and target:
         raise CannotStart(
             f"cluster {text!r} names both a version and a source folder.", next_step="Keep one of them."
@@ -122,16 +128,12 @@ def _embedded(text: str, target: str, options: Mapping[str, str]) -> ClusterSpec
     return ClusterSpec("embedded", target, gates, per_kind, emulate, src)
 
 
-def _gate(name: str, text: str) -> str:
+def _gate(name: str, value: str, text: str) -> dict[str, bool]:
     if not _GATE.fullmatch(name):
         raise CannotStart(
             f"{name!r} in cluster {text!r} is neither an option (emulate, src) nor a feature gate.",
-            next_step="Gates are written as Kubernetes spells them, e.g. NominatedNodeNameForExpectation=true.",
+            next_step="Write gates as Kubernetes spells them, e.g. NominatedNodeNameForExpectation=true.",
         )
-    return name
-
-
-def _boolean(gate: str, value: str) -> bool:
     if value.lower() not in _BOOLEANS:
-        raise CannotStart(f"gate {gate}={value!r} is no boolean.", next_step="Write true or false.")
-    return _BOOLEANS[value.lower()]
+        raise CannotStart(f"gate {name}={value!r} is no boolean.", next_step="Write true or false.")
+    return {name: _BOOLEANS[value.lower()]}
