@@ -37,12 +37,16 @@ class Authority:
         context.load_cert_chain(pair.cert, pair.key)
         return context
 
-    def user(self, name: str) -> Pair:
-        return self._pair(name)
+    def user(self, name: str, *groups: str) -> Pair:
+        return self._pair(name, groups=groups)
 
-    def _pair(self, name: str, *extensions: x509.ExtensionType) -> Pair:
+    def server_pair(self) -> Pair:
+        names = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+        return self._pair("server", names)
+
+    def _pair(self, name: str, *extensions: x509.ExtensionType, groups: tuple[str, ...] = ()) -> Pair:
         key = ec.generate_private_key(ec.SECP256R1())
-        pair = self._sign(name, _builder(_name(name), self._name, key, *extensions))
+        pair = self._sign(name, _builder(_name(name, *groups), self._name, key, *extensions))
         pair.key.write_bytes(
             key.private_bytes(
                 serialization.Encoding.PEM,
@@ -59,8 +63,9 @@ class Authority:
         return pair
 
 
-def _name(name: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+def _name(name: str, *groups: str) -> x509.Name:
+    organisations = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name), *organisations])
 
 
 def _builder(

@@ -56,9 +56,9 @@ async def following(
             yield informer, server, changes
 
 
-async def until(condition: Callable[[], bool]) -> None:
+async def until(condition: Callable[[], bool], *, within: float = 5) -> None:
     """Wait for what happens inside a server or an informer; tests only read, so turns of the loop suffice."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(within):
         while not condition():
             await asyncio.sleep(0.001)
 

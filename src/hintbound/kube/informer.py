@@ -230,7 +230,7 @@ class Informer(Generic[T]):
         return watch
 
     async def _read_by_list(self) -> str:
-        gone = set(self._versions)
+        gone, source = set(self._versions), self._source()
         token: str | None = None
         while True:
             page = await self._client.list(
@@ -238,7 +238,7 @@ class Informer(Generic[T]):
             )
             for item in page.get("items") or ():
                 gone.discard(Key.of(item))
-                self._settle(item, self._source())
+                self._settle(item, source)
             version = str(page["metadata"]["resourceVersion"])
             token = page["metadata"].get("continue")
             if not token:
@@ -247,7 +247,7 @@ class Informer(Generic[T]):
         return version
 
     async def _read_by_watch(self) -> tuple[str, Watch]:
-        gone = set(self._versions)
+        gone, source = set(self._versions), self._source()
         watch = self._client.watch(
             self._resource, send_initial_events=True, inactivity=self._inactivity, **self._scope
         )
@@ -256,7 +256,7 @@ class Informer(Generic[T]):
                 self._raise_error(watch, event)
                 if event.type != BOOKMARK:
                     gone.discard(Key.of(event.object))
-                    self._settle(event.object, self._source())
+                    self._settle(event.object, source)
                 elif _INITIAL_EVENTS_END in event.object["metadata"].get("annotations", {}):
                     version = str(event.object["metadata"]["resourceVersion"])
                     self._forget(gone, version)
@@ -269,7 +269,8 @@ class Informer(Generic[T]):
         )
 
     def _source(self) -> Source:
-        return Source.RELIST if self._resource_version else Source.LIST
+        """How to tell what a read shows; a first one that broke off halfway counts as an earlier state."""
+        return Source.RELIST if self._resource_version or self._versions else Source.LIST
 
     async def _watch_on(self, watch: Watch | None) -> None:
         """Tell what happens from the current version on, until the watch ends."""
