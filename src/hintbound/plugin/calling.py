@@ -25,7 +25,7 @@ def call_pytest(arguments: Sequence[str], *plugins: object) -> int:
     if troubles.cannot_start:
         raise troubles.cannot_start
     if troubles.unreadable:
-        raise CannotStart("the suites cannot be read: " + "; ".join(troubles.unreadable))
+        raise CannotStart("the suites cannot be read: " + " ".join(troubles.unreadable))
     if code == pytest.ExitCode.USAGE_ERROR:
         raise CannotStart("pytest could not begin: see above.")
     return code
@@ -41,9 +41,14 @@ class _Troubles:
     def pytest_hintbound_cannot_start(self, error: CannotStart) -> None:
         self.cannot_start = error
 
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(
+        self, collector: pytest.Collector
+    ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        report = yield
         if report.failed:
-            self.unreadable.append(f"{report.nodeid}: {_cause(report)}")
+            self.unreadable.append(f"{collector.path}: {_cause(report)}.")
+        return report
 
     @pytest.hookimpl(wrapper=True)
     def pytest_cmdline_main(self) -> Generator[None, object, object]:

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from hintbound.plugin.behaviours import behaviour_of
 from hintbound.plugin.hooks import VERDICT
+from hintbound.plugin.selection import node_id
 from hintbound.protocol import (
     CLEARING_NOMINATED_NODE_NAME_AFTER_BINDING,
     NOMINATED_NODE_NAME_FOR_EXPECTATION,
@@ -92,7 +93,7 @@ class RunConsole:
             must, reason = behaviour.must, judgement.reason
             self._line(behaviour.id, judgement.verdict, judgement.duration, must, reason)
         else:
-            self._other(item.nodeid)
+            self._other(node_id(item))
         return result
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -140,13 +141,13 @@ class RunConsole:
             self._say(f"    {must}", style="italic")
             self._say(f"    {reason}")
 
-    def _other(self, node_id: str) -> None:
+    def _other(self, test: str) -> None:
         if not self._reports:
             return
         decisive = next((report for report in self._reports if not report.passed), self._reports[-1])
         self.others[decisive.outcome] += 1
         verdict = _OTHERS[decisive.outcome]
-        self._say(Text(f"{verdict:<14}", style=_STYLES[verdict]).append(node_id, style="none"))
+        self._say(Text(f"{verdict:<14}", style=_STYLES[verdict]).append(test, style="none"))
         if decisive.failed:
             self._say("".join(f"    {line}\n" for line in decisive.longreprtext.splitlines()), end="")
 

@@ -69,7 +69,7 @@ def _item(item: pytest.Item, behaviour: Behaviour) -> Item:
     assert isinstance(item, pytest.Function)
     if marker := item.get_closest_marker("usefixtures"):
         raise CannotStart(
-            f"behaviour {behaviour.id} uses the fixtures {', '.join(marker.args)} ({item.nodeid}), but its "
+            f"behaviour {behaviour.id} uses the fixtures {', '.join(marker.args)} ({node_id(item)}), but its "
             f"scenario begins "
             "before pytest sets up any.",
             next_step="Do in the test what they do.",
@@ -80,12 +80,15 @@ def _item(item: pytest.Item, behaviour: Behaviour) -> Item:
 
 
 def node_id(item: pytest.Item) -> str:
-    """Where the test stands, as a reader finds it: below `suites/` where it is one of ours."""
-    path, _, function = item.nodeid.partition("::")
+    """Where the test stands, as a reader finds it: below `suites/` where it is one of ours, else from
+    here."""
+    function = item.nodeid.partition("::")[2]
     full = item.path.resolve()
     suites = data.folder(_OURS).resolve()
     if full.is_relative_to(suites):
-        path = str(Path(_OURS) / full.relative_to(suites))
+        path = Path(_OURS) / full.relative_to(suites)
+    else:
+        path = full.relative_to(Path.cwd()) if full.is_relative_to(Path.cwd()) else full
     return f"{path}::{function}"
 
 
@@ -94,11 +97,11 @@ def _no_duplicates(found: Sequence[tuple[pytest.Item, Behaviour]]) -> None:
     for item, behaviour in found:
         if behaviour.id in places:
             raise CannotStart(
-                f"behaviour {behaviour.id} stands on two tests: {places[behaviour.id]} and {item.nodeid}.",
+                f"behaviour {behaviour.id} stands on two tests: {places[behaviour.id]} and {node_id(item)}.",
                 next_step="One behaviour is one test: give one of them another id (a parametrized test "
                 "cannot be one).",
             )
-        places[behaviour.id] = item.nodeid
+        places[behaviour.id] = node_id(item)
 
 
 def _jobs(text: str | None) -> int:

@@ -1,0 +1,113 @@
+"""Components that die by themselves, and stages that cannot be started."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hintbound.clusters import spec
+from hintbound.clusters.protocol import ComponentState
+from hintbound.errors import CannotStart
+from hintbound.history.store import Store
+from hintbound.kube.errors import ConnectionFailed
+from hintbound.plugin.stage import Stage, start_all
+from hintbound.protocol import ComponentKind
+from hintbound.report.folder import RunFolder
+
+SCHEDULER = SimpleNamespace(name="kube-scheduler")
+ANOTHERS = SimpleNamespace(name="kube-scheduler-1")
+
+
+@pytest.fixture
+def stage(store: Store, tmp_path: Path) -> Stage:
+    made = Stage("shared", spec.parse("embedded:1.35"), store, RunFolder("r", tmp_path))
+    made.states = (
+        ComponentState("kube-scheduler", ComponentKind.SCHEDULER, "v1.35.4", {"X": True}),
+        ComponentState("kube-apiserver", ComponentKind.APISERVER, "v1.34.0", None),
+    )
+    store.own("hb-a", test="A")
+    return made
+
+
+def begin(store: Store) -> None:
+    store.append("scenario-started", source="engine", cluster="shared", namespace="hb-a")
+
+
+def test_a_death_during_the_scenario_counts(stage: Stage, store: Store) -> None:
+    begin(store)
+    stage._component("exited", SCHEDULER, {"code": -9})
+    assert stage.deaths("hb-a") == ["kube-scheduler died by itself (SIGKILL)"]
+
+
+def test_a_death_before_the_scenario_counts_until_it_is_started_again(stage: Stage, store: Store) -> None:
+    stage._component("exited", SCHEDULER, {"code": 1})
+    begin(store)
+    assert stage.deaths("hb-a") == ["kube-scheduler died by itself (exit code 1)"]
+    stage._component("started", SCHEDULER, {})
+    assert stage.deaths("hb-a") == []
+
+
+def test_a_death_that_was_repaired_meanwhile_counts(stage: Stage, store: Store) -> None:
+    begin(store)
+    stage._component("exited", SCHEDULER, {"code": 1})
+    stage._component("started", SCHEDULER, {})
+    assert stage.deaths("hb-a") == ["kube-scheduler died by itself (exit code 1)"]
+
+
+def test_the_death_of_another_scenarios_scheduler_does_not_count(stage: Stage, store: Store) -> None:
+    begin(store)
+    stage._component("exited", ANOTHERS, {"code": 1})
+    assert stage.deaths("hb-a") == []
+    assert stage.deaths("hb-a", own=["kube-scheduler-1"]) == ["kube-scheduler-1 died by itself (exit code 1)"]
+
+
+def test_what_a_test_ends_itself_is_no_death(stage: Stage, store: Store) -> None:
+    begin(store)
+    for event in ("killed", "stopped", "paused"):
+        stage._component(event, SCHEDULER, {})
+    assert stage.deaths("hb-a") == []
+
+
+def test_a_version_counts_as_read_where_gates_do_not(stage: Stage) -> None:
+    assert stage.facts.versions[ComponentKind.APISERVER] == "v1.34.0"
+    assert ComponentKind.APISERVER not in stage.facts.gates
+
+
+class Cluster:
+    """Starts as it is told."""
+
+    capabilities: frozenset[str] = frozenset()
+
+    def __init__(self, fails: BaseException | None) -> None:
+        self._fails = fails
+        self.closed = 0
+
+    async def start(self) -> None:
+        if self._fails:
+            raise self._fails
+        await asyncio.Event().wait()
+
+    async def close(self) -> None:
+        self.closed += 1
+
+
+@pytest.mark.parametrize(
+    ("fails", "said"),
+    [
+        (CannotStart("no such version."), "no such version."),
+        (ConnectionFailed("refused", method="GET", path="/"), "the shared control plane cannot be observed"),
+    ],
+)
+async def test_a_stage_that_cannot_start_closes_all_of_them(
+    stage: Stage, store: Store, tmp_path: Path, fails: BaseException, said: str
+) -> None:
+    other = Stage("exclusive", spec.parse("embedded:1.35"), store, RunFolder("r", tmp_path))
+    clusters: list[Any] = [Cluster(fails), Cluster(None)]
+    stage.cluster, other.cluster = clusters
+    with pytest.raises(CannotStart, match=said):
+        await start_all([stage, other], lambda _stage: None)
+    assert [cluster.closed for cluster in clusters] == [1, 1]
