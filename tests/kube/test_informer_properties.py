@@ -33,6 +33,19 @@ def step(name: str, *args: Any, **named: Any) -> Step:
     return do
 
 
+def missed(deleted: str, written: str) -> Step:
+    """What a watch that is cut has no chance to tell."""
+
+    def do(model: Model) -> None:
+        model.cut_watches(after=0)
+        model.delete(deleted)
+        model.write(written)
+        model.compact()
+
+    do.__qualname__ = f"missed({deleted!r}, {written!r})"
+    return do
+
+
 def refused_by(*how: Any) -> Step:
     def do(model: Model) -> None:
         model.refusals.extend(how)
@@ -44,6 +57,7 @@ STEPS = st.one_of(
     st.builds(lambda name: step("write", name), NAMES),
     st.builds(lambda name: step("write", name), NAMES),
     st.builds(lambda name: step("delete", name), NAMES),
+    st.builds(missed, NAMES, NAMES),
     st.just(step("tick")),
     st.just(step("bookmark")),
     st.just(step("compact")),
