@@ -27,7 +27,7 @@ def main() -> int:
     options = parser.parse_args()
     taken = []
     with tempfile.TemporaryDirectory() as reports:
-        command = [HINTBOUND, "run", "--cluster", options.cluster, "--reports", reports]
+        command = [str(HINTBOUND), "run", "--cluster", options.cluster, "--reports", reports]
         for _ in range(options.runs):
             began = time.monotonic()
             done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)

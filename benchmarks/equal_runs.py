@@ -21,7 +21,7 @@ Verdicts = tuple[tuple[str, str], ...]
 
 def judge(cluster: str, profile: str, reports: Path) -> tuple[Verdicts, Path]:
     """One run: every behaviour with its verdict, and the run's folder."""
-    command = [HINTBOUND, "run", "--cluster", cluster, "--profile", profile, "--reports", str(reports)]
+    command = [str(HINTBOUND), "run", "--cluster", cluster, "--profile", profile, "--reports", str(reports)]
     subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
     folder = (reports / "latest").resolve()
     outcomes = json.loads((folder / "run.json").read_text())["outcomes"]
@@ -47,7 +47,12 @@ def main() -> int:
         if verdicts != usual
     ]
     judged = Counter(verdict for _, verdict in usual)
-    figures = {"runs": options.runs, "equal": options.runs - len(unlike), "verdicts": judged, "unlike": unlike}
+    figures = {
+        "runs": options.runs,
+        "equal": options.runs - len(unlike),
+        "verdicts": judged,
+        "unlike": unlike,
+    }
     print(json.dumps({"benchmark": "equal runs", "cluster": options.cluster, **figures}))
     if not unlike:
         shutil.rmtree(reports)

@@ -76,7 +76,13 @@ def main() -> int:
             own.append(round(asyncio.run(ours(options.version)), 2))
             yardstick.append(round(theirs(options.version, Path(home)), 2))
     ratio = statistics.median(own) / statistics.median(yardstick)
-    figures = {"ours": own, "kwokctl": yardstick, "ratio": round(ratio, 2), "bound": 1.0, "cpus": os.cpu_count()}
+    figures = {
+        "ours": own,
+        "kwokctl": yardstick,
+        "ratio": round(ratio, 2),
+        "bound": 1.0,
+        "cpus": os.cpu_count(),
+    }
     print(json.dumps({"benchmark": "control plane ready", "version": options.version, **figures}))
     return int(ratio > 1)
 
