@@ -87,6 +87,24 @@ async def test_exit_code_and_last_log_lines_are_in_the_message(make: Make, tmp_p
     assert len(lines) == 13
 
 
+@pytest.mark.parametrize(
+    ("script", "shown"),
+    [
+        ("echo a; echo 'panic: oh'; seq 100", ["panic: oh", *map(str, range(1, 12))]),
+        ("echo a; echo 'unknown flag: --x'; echo 'Usage:'; seq 100", ["a", "unknown flag: --x"]),
+        ("echo 'Usage: more'; echo b", ["Usage: more", "b"]),
+    ],
+)
+async def test_shown_lines_are_those_that_say_why(make: Make, script: str, shown: list[str]) -> None:
+    process = make(script, _never)
+    await process.start()
+
+    with pytest.raises(ComponentDied) as died:
+        await process.until_ready(5)
+
+    assert list(died.value.lines) == shown
+
+
 async def test_death_by_a_signal_names_the_signal(make: Make) -> None:
     process = make("kill -SEGV $$", _never)
     await process.start()

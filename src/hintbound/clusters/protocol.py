@@ -83,7 +83,7 @@ class SchedulerSpec:
     scheduler_name: str
     """The `schedulerName` whose pods it serves."""
     gates: Mapping[str, bool] = field(default_factory=dict)
-    """Added to the cluster's gates."""
+    """Added to the cluster's gates; with another version they are all it has."""
     config: Mapping[str, Any] = field(default_factory=dict)
     """Top-level keys of KubeSchedulerConfiguration to replace."""
     version: str | None = None
@@ -96,6 +96,7 @@ class ApiserverSpec:
     """A further kube-apiserver on the same etcd."""
 
     gates: Mapping[str, bool] = field(default_factory=dict)
+    """Added to the cluster's gates; with another version they are all it has."""
     version: str | None = None
     emulate: str | None = None
     flags: Sequence[str] = ()

@@ -213,14 +213,14 @@ class EmbeddedCluster:
     async def add_scheduler(self, spec: SchedulerSpec) -> Component:
         """Start a scheduler of one's own. Raises ComponentDied, CannotStart."""
         binary, version = await self._binary(ComponentKind.SCHEDULER, spec.version)
-        gates = {**self._spec.gates_of(ComponentKind.SCHEDULER), **spec.gates}
+        tuning = self._tuning(ComponentKind.SCHEDULER, spec.version, spec.gates, None, spec.flags)
         part = self._scheduler(
             f"{ComponentKind.SCHEDULER}-{next(self._counter)}",
             spec.scheduler_name,
             binary,
             version,
             spec.config,
-            Tuning(gates, self._emulated(spec.version), spec.flags),
+            tuning,
         )
         await self._start(part)
         return part
@@ -228,14 +228,9 @@ class EmbeddedCluster:
     async def add_apiserver(self, spec: ApiserverSpec) -> Component:
         """Start a further apiserver on the same etcd. Raises ComponentDied, CannotStart."""
         binary, version = await self._binary(ComponentKind.APISERVER, spec.version)
-        gates = {**self._spec.gates_of(ComponentKind.APISERVER), **spec.gates}
-        part = self._apiserver(
-            f"{ComponentKind.APISERVER}-{next(self._counter)}",
-            binary,
-            version,
-            self._hold(),
-            Tuning(gates, spec.emulate or self._emulated(spec.version), spec.flags),
-        )
+        tuning = self._tuning(ComponentKind.APISERVER, spec.version, spec.gates, spec.emulate, spec.flags)
+        name = f"{ComponentKind.APISERVER}-{next(self._counter)}"
+        part = self._apiserver(name, binary, version, self._hold(), tuning)
         await self._start(part)
         return part
 
@@ -252,10 +247,6 @@ class EmbeddedCluster:
             return self._binaries[kind], self._version
         exact = assets.resolve_version(version)
         return (await asyncio.to_thread(assets.control_plane, exact))[kind], exact
-
-    def _emulated(self, version: str | None) -> str | None:
-        """A component of another version does not emulate what the cluster does."""
-        return self._spec.emulate if version is None else None
 
     def _prepare(self) -> None:
         """Keys, kubeconfigs and configuration files: all that needs no running process."""
@@ -431,8 +422,18 @@ class EmbeddedCluster:
         self._components[name] = part
         return part
 
-    def _tuning(self, kind: ComponentKind) -> Tuning:
-        return Tuning(self._spec.gates_of(kind), self._spec.emulate)
+    def _tuning(
+        self,
+        kind: ComponentKind,
+        version: str | None = None,
+        gates: Mapping[str, bool] | None = None,
+        emulate: str | None = None,
+        flags: Sequence[str] = (),
+    ) -> Tuning:
+        """The SPEC's, and on top of it what one component is to have. Another version may know other gates."""
+        if version is not None:
+            return Tuning(gates or {}, emulate, flags)
+        return Tuning({**self._spec.gates_of(kind), **(gates or {})}, emulate or self._spec.emulate, flags)
 
     async def _canary(self) -> bool:
         return await self._node_canary.sings(self.client(Actor.ADMIN))

@@ -53,12 +53,12 @@ class EmbeddedComponent:
 
     async def metrics(self, *families: str) -> Metrics:
         """These families of its `/metrics`, read now; all when none is named."""
-        return Metrics.parse(await self.metrics_text(), *families)
+        return Metrics.parse(await self.page("/metrics"), *families)
 
-    async def metrics_text(self) -> str:
-        """Its `/metrics` page."""
-        assert self._client is not None, f"{self.name} has no metrics"
-        return await self._client.get_text("/metrics")
+    async def page(self, path: str) -> str:
+        """A page that it serves, asked for by the admin: `/metrics`, `/configz`."""
+        assert self._client is not None, f"{self.name} serves no pages"
+        return await self._client.get_text(path)
 
     async def state(self) -> ComponentState:
         """Its version and gates as it says itself; neither when it does not answer."""

@@ -24,7 +24,7 @@ _LOOK: Seconds = 0.1
 _STOP_GRACE: Seconds = 3.0
 _STANDS_WITHIN: Seconds = 5.0
 _REAP_WITHIN: Seconds = 2.0
-_TAIL_BYTES = 8192
+_TAIL_BYTES = 65536
 
 Ready = Callable[[], Awaitable[bool]]
 """Asks once whether the component is ready; must not raise for a component that is not there yet."""
@@ -148,11 +148,11 @@ class Process:
         self._tell("resumed")
 
     def tail(self, lines: int = 12) -> list[str]:
-        """The last log lines of the current life."""
+        """The last log lines of the current life, or those that say why it ended if much follows them."""
         with contextlib.suppress(OSError), self.log.open("rb") as log:
             size = log.seek(0, os.SEEK_END)
             log.seek(max(self._log_start, size - _TAIL_BYTES))
-            return log.read().decode(errors="replace").splitlines()[-lines:]
+            return _telling(log.read().decode(errors="replace").splitlines(), lines)
         return []
 
     def died(self) -> ComponentDied:
@@ -222,6 +222,16 @@ def _stands_still(pid: int) -> bool:
     with contextlib.suppress(ChildProcessError):
         return os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT) is not None
     return False
+
+
+def _telling(log: Sequence[str], lines: int) -> list[str]:
+    """Go programs print the stacks of all goroutines after a panic, and all flags after a wrong one."""
+    for index, line in enumerate(log):
+        if line.startswith(("panic:", "fatal error:")):
+            return list(log[index : index + lines])
+        if line.startswith("Usage:") and index:
+            return list(log[:index][-lines:])
+    return list(log[-lines:])
 
 
 async def _ended(process: subprocess.Popen[bytes], every: Seconds) -> int:
