@@ -25,7 +25,9 @@ def command() -> None:
 @command.command()
 @click.argument("spec", default="embedded")
 @click.option("--name", default="default", show_default=True, help="What the other commands call it.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The apiserver's port.  [default: any free one]")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="The apiserver's port.  [default: any free one]"
+)
 def up(spec: str, name: str, port: int) -> None:
     """Start a control plane that stays until `down`. SPEC as in `hintbound run --cluster`."""
     from hintbound.clusters import parse
@@ -33,18 +35,23 @@ def up(spec: str, name: str, port: int) -> None:
 
     parsed = parse(spec)
     if parsed.provider != "embedded":
-        raise CannotStart(f"{spec!r} is not embedded.", next_step="Only embedded clusters are brought up here.")
+        raise CannotStart(
+            f"{spec!r} is not embedded.", next_step="Only embedded clusters are brought up here."
+        )
     cluster = EmbeddedCluster(parsed, Options(folder_name=name, apiserver_port=port))
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     cluster.resolve()
-    kubeconfig = asyncio.run(_up(cluster))
+    try:
+        kubeconfig = asyncio.run(_up(cluster))
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
     click.echo(f"{name}: {cluster.spec} is up.")
     click.echo(f"export KUBECONFIG={shlex.quote(str(kubeconfig))}")
     click.echo(f"hintbound cluster down {name}    # when you are done")
 
 
 async def _up(cluster: EmbeddedCluster) -> Path:
-    # Its processes are in a group of their own: a Ctrl-C reaches only us, and we end them.
+    """Its processes are in a group of their own: a Ctrl-C reaches only us, and we end them."""
+    _cancel_once(signal.SIGINT, signal.SIGTERM)
     await cluster.start()
     try:
         kubeconfig = cluster.kubeconfig()
@@ -53,6 +60,21 @@ async def _up(cluster: EmbeddedCluster) -> Path:
         await cluster.close()
         raise
     return kubeconfig
+
+
+def _cancel_once(*signals: signal.Signals) -> None:
+    """The first of these cancels the current task; whoever is impatient does not disturb the clean-up."""
+    task = asyncio.current_task()
+    assert task is not None
+    came: list[signal.Signals] = []
+
+    def interrupt(number: signal.Signals) -> None:
+        if not came:
+            task.cancel()
+        came.append(number)
+
+    for number in signals:
+        asyncio.get_running_loop().add_signal_handler(number, interrupt, number)
 
 
 @command.command()
@@ -69,10 +91,13 @@ def down(name: str | None, every: bool) -> None:
     for folder, entry in found:
         if entry.owner and entry.owned:
             raise CannotStart(
-                f"{entry.name} belongs to a hintbound that runs (pid {entry.owner.pid}).", next_step="End that one."
+                f"{entry.name} belongs to a hintbound that runs (pid {entry.owner.pid}).",
+                next_step="End that one.",
             )
         registry.end(folder, entry)
         click.echo(f"{entry.name} is down.")
+    if not found:
+        click.echo("no cluster is up.")
 
 
 @command.command("list")
@@ -99,7 +124,8 @@ def list_(form: str) -> None:
     for row in rows:
         state = "up" if row["alive"] else "dead (see `hintbound cluster prune`)"
         owner = f", of the run with pid {row['owner']}" if row["owner"] else ""
-        click.echo(f"{row['name']:<20} {row['spec']:<40} {row['server']}  {state}{owner}")
+        server = row["server"] or "(starting)"
+        click.echo(f"{row['name']:<20} {row['spec']:<40} {server}  {state}{owner}")
     if not rows:
         click.echo("no cluster is up.")
 
@@ -115,7 +141,9 @@ def kubeconfig(name: str | None) -> None:
     folder, entry = registry.find(name)
     path = kubeconfig_path(folder, Actor.ADMIN)
     if not path.is_file():
-        raise CannotStart(f"{entry.name} ({entry.spec}) has no kubeconfig.", next_step="See `hintbound cluster list`.")
+        raise CannotStart(
+            f"{entry.name} ({entry.spec}) has no kubeconfig.", next_step="See `hintbound cluster list`."
+        )
     click.echo(path)
 
 

@@ -228,7 +228,7 @@ def _telling(log: Sequence[str], lines: int) -> list[str]:
     """Go programs print the stacks of all goroutines after a panic, and all flags after a wrong one."""
     for index, line in enumerate(log):
         if line.startswith(("panic:", "fatal error:")):
-            return list(log[index : index + lines])
+            return list(log[max(0, index - lines // 2) : index + lines // 2])
         if line.startswith("Usage:") and index:
             return list(log[:index][-lines:])
     return list(log[-lines:])
