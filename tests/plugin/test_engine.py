@@ -215,8 +215,8 @@ def test_closing_in_the_middle_cleans_up_what_plays_and_leaves_the_rest_alone(st
     assert len(stage.namespaces("create")) == 2
     assert sorted(stage.namespaces("delete")) == sorted(stage.namespaces("create"))
     assert stage.closed == 1
-    judged = [one.result.result() for one in scenarios[:2] if one.result]
-    assert [(one.verdict, one.reason) for one in judged] == [(Verdict.UNKNOWN, "interrupted")] * 2
+    judged = [one.judged for one in scenarios[:2]]
+    assert [(one.verdict, one.reason) for one in judged if one] == [(Verdict.UNKNOWN, "interrupted")] * 2
 
 
 def test_a_stage_that_does_not_close_holds_up_nobody(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

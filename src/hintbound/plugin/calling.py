@@ -31,7 +31,7 @@ def call_pytest(arguments: Sequence[str], *plugins: object) -> int:
     return code
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Troubles:
     """What ends a session before it has begun."""
 

@@ -30,7 +30,7 @@ class Entry:
     """The first line of the test file's docstring."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Collector:
     entries: list[Entry] = field(default_factory=list)
 

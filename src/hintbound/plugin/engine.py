@@ -17,7 +17,7 @@ from hintbound.clusters.protocol import Capability
 from hintbound.plugin.applies import Unreadable
 from hintbound.plugin.arena import Arena
 from hintbound.plugin.behaviours import Behaviour
-from hintbound.plugin.interrupts import interrupts_put_off
+from hintbound.plugin.interrupts import Interrupts, interrupts_put_off
 from hintbound.plugin.judgement import DeadlinePassed, Judgement, judge, leading
 from hintbound.plugin.stage import Stage
 from hintbound.protocol import Seconds, Verdict
@@ -45,12 +45,18 @@ class Scenario:
         """The name of the stage it wants."""
         return EXCLUSIVE if self.behaviour.exclusive else SHARED
 
+    @property
+    def judged(self) -> Judgement | None:
+        """What it came to; None as long as it has not ended."""
+        return self.result.result() if self.result is not None and self.result.done() else None
+
 
 class Engine:
     """Owns the event loop of one session and plays its scenarios."""
 
-    def __init__(self, *, jobs: int) -> None:
+    def __init__(self, *, jobs: int, interrupts: Interrupts | None = None) -> None:
         self._jobs = jobs
+        self._interrupts = interrupts or Interrupts()
         self._runner = asyncio.Runner()
         self._lanes: dict[str, deque[Scenario]] = {}
         self._workers: list[asyncio.Task[None]] = []
@@ -60,9 +66,27 @@ class Engine:
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Run this on the session's loop until it is done; everything else on the loop goes on meanwhile.
 
-        A first Ctrl-C (or SIGTERM, see the hooks) cancels it and raises KeyboardInterrupt.
+        An interrupt cancels it and raises KeyboardInterrupt; what else is on the loop is left to `close`.
         """
-        return self._runner.run(work)
+        try:
+            result = self._runner.run(self._interruptible(work))
+        except asyncio.CancelledError:
+            if not self._interrupts.asked:
+                raise
+        if self._interrupts.asked:
+            raise KeyboardInterrupt
+        return result
+
+    async def _interruptible(self, work: Coroutine[Any, Any, Result]) -> Result:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+
+        def ask(heard: Callable[[], None]) -> None:
+            loop.call_soon_threadsafe(heard)
+            loop.call_soon_threadsafe(task.cancel)
+
+        with self._interrupts.asking(ask):
+            return await work
 
     def queue(self, scenarios: Iterable[Scenario]) -> None:
         """Take the scenarios of this session, in the order in which verdicts will be asked for."""

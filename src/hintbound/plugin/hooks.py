@@ -109,7 +109,7 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
     try:
         settings = selection.settings(config)
         config.hook.pytest_hintbound_starting(settings=settings, behaviours=len(items))
-        run = Session(settings, items)
+        run = Session(settings, items, config.stash[_INTERRUPTS])
         config.stash[_SESSION] = run
         run.start(lambda stage: config.hook.pytest_hintbound_started(stage=stage))
     except CannotStart as error:

@@ -1,52 +1,74 @@
-"""Ctrl-C and SIGTERM: both break a run off once, in order, and neither breaks off the cleaning up."""
+"""Ctrl-C and SIGTERM: both break a run off once, in order, and neither breaks off the cleaning up.
+
+asyncio's own answer to a second Ctrl-C, an exception thrown into the running loop, can lose a wake-up and so
+hang the cleaning up for ever; here the loop is only ever asked.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
+from typing import Any
 
-_NO_HANDLER = (signal.SIG_IGN, signal.SIG_DFL, None)
+_BOTH = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupts:
-    """While it is on, SIGTERM (by which CI systems end a job) is a Ctrl-C."""
+    """While it is on, SIGTERM (by which CI systems end a job) and Ctrl-C do the same."""
 
     def __init__(self) -> None:
-        self._before: dict[signal.Signals, object] = {}
+        self.asked = False
+        """Whether the work on the loop was asked to end."""
+        self._heard = False
+        self._enough = False
+        self._ask: Callable[[Callable[[], None]], None] | None = None
+        self._before: dict[signal.Signals, Any] = {}
 
     def on(self) -> None:
         """Begin."""
         if threading.current_thread() is threading.main_thread():
-            self._before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-            signal.signal(signal.SIGTERM, _break_off)
+            self._before = {number: signal.signal(number, self._handle) for number in _BOTH}
 
     def enough(self) -> None:
-        """The run is being broken off: from now on both are put off until `off`."""
-        for number in self._before:
-            signal.signal(number, signal.SIG_IGN)
+        """The run is being broken off: further signals change nothing."""
+        self._enough = True
 
     def off(self) -> None:
         """End: both are as they were before."""
         for number, handler in self._before.items():
-            signal.signal(number, handler if handler is not None else signal.SIG_DFL)  # type: ignore[arg-type]
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
         self._before = {}
 
+    @contextlib.contextmanager
+    def asking(self, ask: Callable[[Callable[[], None]], None]) -> Iterator[None]:
+        """While a loop runs: a signal asks it, by this, to end. `ask` is given what to call once it hears."""
+        self._ask = ask
+        try:
+            yield
+        finally:
+            self._ask = None
 
-def _break_off(_number: int, _frame: FrameType | None) -> None:
-    if signal.getsignal(signal.SIGINT) in _NO_HANDLER:  # a job that a shell put into the background
-        raise KeyboardInterrupt
-    signal.raise_signal(signal.SIGINT)
+    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+        if self._enough or self._heard:
+            return
+        if self._ask is None or self.asked:  # no loop runs, or something in it holds it up
+            raise KeyboardInterrupt
+        self.asked = True
+        self._ask(self._hear)
+
+    def _hear(self) -> None:
+        self._heard = True
 
 
 @contextlib.contextmanager
 def interrupts_put_off() -> Iterator[None]:
     """Neither signal breaks off what is done in here."""
     interrupts = Interrupts()
-    interrupts.on()
     interrupts.enough()
+    interrupts.on()
     try:
         yield
     finally:

@@ -20,6 +20,7 @@ from hintbound.history.events import Kind, Source, timestamp
 from hintbound.history.store import Store
 from hintbound.plugin.behaviours import Behaviour
 from hintbound.plugin.engine import INTERRUPTED, SHARED, Engine, Scenario
+from hintbound.plugin.interrupts import Interrupts
 from hintbound.plugin.judgement import Judgement
 from hintbound.plugin.stage import Stage, start_all
 from hintbound.protocol import EXIT_CODES, ExitCode, Profile, Verdict
@@ -56,12 +57,14 @@ class Item:
 class Session:
     """A run in progress."""
 
-    def __init__(self, settings: Settings, items: Sequence[Item]) -> None:
+    def __init__(
+        self, settings: Settings, items: Sequence[Item], interrupts: Interrupts | None = None
+    ) -> None:
         self.settings = settings
         self.items = items
         self.folder = RunFolder.create(settings.reports)
         self.store = Store(self.folder.history)
-        self.engine = Engine(jobs=settings.jobs)
+        self.engine = Engine(jobs=settings.jobs, interrupts=interrupts)
         self.engine.queue(item.scenario for item in items)
         self.stages: list[Stage] = []
         self._clusters: tuple[ClusterInfo, ...] = ()
@@ -102,7 +105,8 @@ class Session:
         why = INTERRUPTED if interrupted else f"not reached: {stopped or failure or 'pytest did not call it'}"
         for item in self.items:
             if item.behaviour.id not in self._outcomes:
-                self.take(item, Judgement(Verdict.UNKNOWN, why))
+                judged = item.scenario.judged if interrupted else None  # what nobody had asked for yet
+                self.take(item, judged or Judgement(Verdict.UNKNOWN, why))
         outcomes = [self._outcomes[item.behaviour.id] for item in self.items]
         verdict = Verdict.UNKNOWN if interrupted or failure else run_verdict(outcomes)
         reason = INTERRUPTED if interrupted else failure or _nothing_judged(outcomes)
