@@ -1,4 +1,4 @@
-"""Many runs in a row must give equal verdicts: one JSON line at the end, exit 1 at the first difference's sum.
+"""Many runs in a row must give equal verdicts: one JSON line at the end, exit 1 when any run differs.
 
 A difference is a flake, and a flake is a defect of ours: the folders of runs that differ are kept and named.
 """

@@ -1,6 +1,7 @@
-"""How long until a control plane is ready: ours against `kwokctl create cluster --runtime binary`, same binaries.
+"""How long until a control plane is ready: ours against `kwokctl create cluster --runtime binary`.
 
-Alternating in one run, so that both see the same machine. One JSON line; exits 1 when ours is the slower.
+The same binaries, alternating in one run, so that both see the same machine. One JSON line; exits 1 when
+ours is the slower.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ NAME = "hintbound-yardstick"
 
 
 async def ours(version: str) -> float:
-    """Seconds from nothing to a control plane whose scheduler is ready and whose KWOK has made a node Ready."""
+    """Seconds from nothing to a control plane that is ready, and whose KWOK has made a node Ready."""
     cluster = EmbeddedCluster(parse(f"embedded:{version}"))
     began = time.monotonic()
     await cluster.start()
