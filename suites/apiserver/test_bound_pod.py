@@ -20,7 +20,7 @@ async def test_bound_pod_refuses_a_hint(arena: Arena) -> None:
         assert "may not be set on pods that are already bound to a node" in str(refusal)
         assert await arena.nomination(pod) == "", f"{node} was refused and yet stored"
 
-    await arena.hint(pod, None)
+    await arena.accepted(arena.hint(pod, None))
     assert await arena.nomination(pod) == ""
 
 
@@ -36,8 +36,8 @@ async def test_bound_pod_takes_a_hint(arena: Arena) -> None:
     pod = await arena.pod(node="node-a")
 
     for node in ("node-b", "node-a"):
-        await arena.hint(pod, node)
+        await arena.accepted(arena.hint(pod, node))
         assert await arena.nomination(pod) == node
 
-    await arena.hint(pod, None)
+    await arena.accepted(arena.hint(pod, None))
     assert await arena.nomination(pod) == ""

@@ -21,8 +21,9 @@ async def test_main_resource_leaves_the_field_alone(arena: Arena) -> None:
         await arena.hint(pod, before or None)
         for value in ("other-node", None):
             change = {"status": {"nominatedNodeName": value}}
-            patched = await author.patch(resources.PODS, pod.name, change, namespace=pod.namespace)
-            replaced = await author.replace(resources.PODS, {**patched, **change})
+            patching = author.patch(resources.PODS, pod.name, change, namespace=pod.namespace)
+            patched = await arena.accepted(patching)
+            replaced = await arena.accepted(author.replace(resources.PODS, {**patched, **change}))
             now = await arena.nomination(pod)
             assert [nomination(patched), nomination(replaced), now] == [before] * 3, (
                 f"after a write of {value!r}"

@@ -22,5 +22,5 @@ async def test_only_node_names_are_accepted(arena: Arena) -> None:
         assert await arena.nomination(pod) == "", f"{refused!r} was refused and yet stored"
 
     for accepted in ACCEPTED:
-        answer = await arena.patch_status(pod, {"nominatedNodeName": accepted})
+        answer = await arena.accepted(arena.patch_status(pod, {"nominatedNodeName": accepted}))
         assert nomination(answer) == (accepted or ""), f"{accepted!r} was accepted and not stored"

@@ -20,8 +20,6 @@ SOON = 0.2
 @pytest.fixture
 def stage(store: Store, monkeypatch: pytest.MonkeyPatch) -> FakeStage:
     monkeypatch.setattr("hintbound.plugin.arena.PATIENCE", SOON)
-    monkeypatch.setattr(Arena.until, "__kwdefaults__", {"unless": None, "patience": SOON})
-    monkeypatch.setattr(Arena._event, "__defaults__", (SOON,))
     return FakeStage("shared", None, store, None)
 
 
@@ -82,13 +80,30 @@ async def test_an_accepted_write_that_had_to_be_refused_is_told(arena: Arena) ->
         await arena.refused(422, arena.hint(pod, "n1"))
 
 
-async def test_another_refusal_than_the_awaited_one_is_told(arena: Arena, stage: FakeStage) -> None:
-    pod = await arena.pod()
-    refusal = ApiError(status=403, reason="Forbidden", message="no", method="PATCH", path="/p")
+def refuse(stage: FakeStage, status: int) -> ApiError:
+    refusal = ApiError(status=status, reason="", message="no", method="PATCH", path="/p")
     stage.refuse = lambda verb, _what, _name: refusal if verb == "patch" else None
+    return refusal
+
+
+async def test_another_answer_than_the_awaited_one_is_told(arena: Arena, stage: FakeStage) -> None:
+    pod = await arena.pod()
+    refusal = refuse(stage, 403)
     assert await arena.refused(403, arena.hint(pod, "n1")) is refusal
-    with pytest.raises(AssertionError, match="awaited 422, got PATCH /p: 403 Forbidden: no"):
+    with pytest.raises(AssertionError, match="awaited a refusal with 422, got PATCH /p: 403: no"):
         await arena.refused(422, arena.hint(pod, "n1"))
+    with pytest.raises(AssertionError, match="awaited that the write is accepted, got PATCH /p: 403: no"):
+        await arena.accepted(arena.hint(pod, "n1"))
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+async def test_an_apiserver_in_trouble_proves_nothing(arena: Arena, stage: FakeStage, status: int) -> None:
+    pod = await arena.pod()
+    refuse(stage, status)
+    with pytest.raises(Unproven, match=f"the apiserver was in trouble: PATCH /p: {status}"):
+        await arena.refused(422, arena.hint(pod, "n1"))
+    with pytest.raises(Unproven, match=f"the apiserver was in trouble: PATCH /p: {status}"):
+        await arena.accepted(arena.hint(pod, "n1"))
 
 
 async def test_nodes_that_the_scheduler_never_gets_to_know_prove_nothing(arena: Arena) -> None:

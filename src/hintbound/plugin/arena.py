@@ -12,6 +12,7 @@ import itertools
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from http.client import INTERNAL_SERVER_ERROR, TOO_MANY_REQUESTS
 from typing import Any
 
 from hintbound import __version__
@@ -259,9 +260,16 @@ class Arena:
             answer = await act
         except ApiError as error:
             if error.status != code:
-                raise AssertionError(f"awaited {code}, got {error}") from error
+                raise _answered(error, f"a refusal with {code}") from error
             return error
         raise AssertionError(f"awaited {code}, but the write was accepted: {summary(answer)}")
+
+    async def accepted(self, act: Awaitable[Json]) -> Json:
+        """Await an act that must be accepted; gives the answer."""
+        try:
+            return await act
+        except ApiError as error:
+            raise _answered(error, "that the write is accepted") from error
 
     # Awaits
 
@@ -272,7 +280,7 @@ class Arena:
         what: str,
         *,
         unless: Callable[[Json], bool] | None = None,
-        patience: Seconds = PATIENCE,
+        patience: Seconds | None = None,
     ) -> Json:
         """The first recorded version of a pod for which this holds. Raises NotSeen: too late, or `unless`
         came first."""
@@ -289,13 +297,14 @@ class Arena:
         return version
 
     async def _event(
-        self, pod: Pod, decides: Callable[[Event], bool], what: str, patience: Seconds = PATIENCE
+        self, pod: Pod, decides: Callable[[Event], bool], what: str, patience: Seconds | None = None
     ) -> Event:
         """The first thing that the watch recorded of a pod that decides. Raises NotSeen."""
 
         def fits(event: Event) -> bool:
             return event.uid == pod.uid and event.source == Source.WATCH and decides(event)
 
+        patience = PATIENCE if patience is None else patience
         self._awaited.append((what, pod))
         try:
             event = await self._stage.store.wait_for(fits, patience, namespace=self.namespace, what=what)
@@ -371,6 +380,13 @@ def setting_the_stage() -> Iterator[None]:
         yield
     except NotSeen as error:
         raise Unproven(f"the stage could not be set: {error}") from error
+
+
+def _answered(error: ApiError, awaited: str) -> Exception:
+    """What an answer that was not awaited shows: an apiserver in trouble says nothing about the sentence."""
+    if error.status == TOO_MANY_REQUESTS or error.status >= INTERNAL_SERVER_ERROR:
+        return Unproven(f"awaited {awaited}; the apiserver was in trouble: {error}")
+    return AssertionError(f"awaited {awaited}, got {error}")
 
 
 def _is_bound(pod: Json) -> bool:

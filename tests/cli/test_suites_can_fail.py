@@ -1,0 +1,140 @@
+"""Every behaviour of the suites fails where its sentence is broken, on a real control plane.
+
+Each is played from a copy of the suites: on versions and gates where its sentence does not hold, or with the
+line changed that makes the sentence untrue.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from hintbound import data
+from hintbound.plugin import catalogue
+from tests.cli.programs import Ended, Programs
+
+DEFAULT = "embedded:1.35"
+OTHER_GATES = "embedded:1.34,NominatedNodeNameForExpectation=true,ClearingNominatedNodeNameAfterBinding=false"
+MISSING_CLAIM = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "missing"}}]}
+
+
+@dataclass(frozen=True)
+class Break:
+    """How a sentence is broken, and how its behaviour must say so."""
+
+    said: str
+    """A pattern of the reason."""
+    where: str = DEFAULT
+    changes: dict[str, str] = field(default_factory=dict)
+
+
+BREAKS = {
+    "NNN-FIELD-DROPPED-AT-CREATE": Break(
+        "assert 'some-node' == ''",
+        changes={
+            '    assert await arena.nomination(pod) == ""\n': '    await arena.hint(pod, "some-node")\n'
+            '    assert await arena.nomination(pod) == ""\n'
+        },
+    ),
+    "NNN-FIELD-MAIN-RESOURCE-IGNORED": Break(
+        "after a write of 'other-node'",
+        changes={
+            "author.patch(resources.PODS, pod.name, change, namespace=pod.namespace)": "arena.patch_status("
+            'pod, change["status"])'
+        },
+    ),
+    "NNN-FIELD-VALIDATED": Break(
+        "awaited that the write is accepted, got .*422 Invalid", changes={'"no-such-node", ': '"No_Such", '}
+    ),
+    "NNN-BOUND-FORBIDDEN": Break("awaited 422, but the write was accepted", where=OTHER_GATES),
+    "NNN-BOUND-ACCEPTED": Break("awaited that the write is accepted, got .*422 Invalid"),
+    "NNN-BIND-CLEARS": Break("versions that carry both", where=OTHER_GATES),
+    "NNN-BIND-KEEPS": Break(r"assert \{''\} == "),
+    "NNN-CLEAR-NO-NODES": Break("assert 'no-such-node' == ''", where=OTHER_GATES),
+    "NNN-KEPT-NO-NODES": Break("assert '' == 'no-such-node'"),
+    "NNN-CLEAR-NOTHING-FITS": Break(  # what PreFilter rejects keeps its hint (measured, D1)
+        "the version that says Unschedulable still carries the hint",
+        changes={'gated_pod(cpu="2")': f'gated_pod(cpu="2", spec={MISSING_CLAIM})'},
+    ),
+    "NNN-HINT-EQUAL-YIELDS": Break(
+        "awaited: rival-.* to be Unschedulable; came instead: nodeName=",
+        changes={"    await arena.hint(holder, node)\n": ""},
+    ),
+    "NNN-HINT-HIGHER-IGNORES": Break(
+        "rival-.* to be bound; came instead: .*Unschedulable",
+        changes={'priority="hintbound-high"': 'priority="hintbound-low"'},
+    ),
+    "NNN-HINT-TAKEN": Break(
+        "'Score': 1",
+        changes={
+            "    await arena.hint(pod, hinted)\n": "",
+            '[None, None, "PreferNoSchedule"]': '["PreferNoSchedule", "PreferNoSchedule", None]',
+        },
+    ),
+    "NNN-HINT-FALLS-THROUGH": Break(
+        "attempts failed before the pod was bound",
+        changes={
+            "    (roomy,) = await arena.nodes(1)\n": "",
+            "    await arena.ungate(pod)\n": (
+                "    await arena.ungate(pod)\n"
+                "    await arena.unschedulable(pod)\n"
+                "    (roomy,) = await arena.nodes(1)\n"
+            ),
+        },
+    ),
+    "NNN-PREEMPT-NOMINATES-WAITS-BINDS": Break(
+        "the victim did not get its grace period",
+        changes={"grace=GRACE)": 'grace=GRACE, termination="instant")'},
+    ),
+}
+APPLIES = re.compile(r"^    applies=.*,\n", re.MULTILINE)
+IMPATIENT = "from hintbound.plugin import arena\n\narena.PATIENCE = 4\n"
+
+
+def broken_copy(folder: Path, breaks: dict[str, Break]) -> Path:
+    """The suites with these behaviours broken, all of them applying everywhere."""
+    shutil.copytree(data.folder("suites") / "apiserver", folder / "apiserver")
+    shutil.copytree(data.folder("suites") / "scheduler", folder / "scheduler")
+    (folder / "conftest.py").write_text(IMPATIENT)
+    files = {
+        entry.behaviour.id: folder / Path(entry.file.partition("::")[0]).relative_to("suites")
+        for entry in catalogue.collect()
+    }
+    for behaviour, broken in breaks.items():
+        text = APPLIES.sub("", files[behaviour].read_text())
+        for line, other in broken.changes.items():
+            assert text.count(line) == 1, f"{behaviour}: {line!r} is there {text.count(line)} times"
+            text = text.replace(line, other)
+        files[behaviour].write_text(text)
+    return folder
+
+
+def judge(programs: Programs, where: str) -> Ended:
+    breaks = {behaviour: broken for behaviour, broken in BREAKS.items() if broken.where == where}
+    suites = broken_copy(programs.folder / f"broken-{len(breaks)}", breaks)
+    only = [f"--behaviour={behaviour}" for behaviour in breaks]
+    return programs.hintbound("run", suites, "--cluster", where, *only)
+
+
+@pytest.fixture(scope="module")
+def judged(programs: Programs) -> dict[str, Ended]:
+    return {where: judge(programs, where) for where in (DEFAULT, OTHER_GATES)}
+
+
+def test_each_behaviour_has_a_way_to_be_broken() -> None:
+    assert set(BREAKS) == {entry.behaviour.id for entry in catalogue.collect()}
+
+
+@pytest.mark.parametrize("behaviour", BREAKS)
+def test_a_broken_sentence_fails(judged: dict[str, Ended], behaviour: str) -> None:
+    broken = BREAKS[behaviour]
+    ended = judged[broken.where]
+    assert ended.code == 1, ended.out + ended.err
+    outcome = ended.outcomes[behaviour]
+    assert outcome["verdict"] == "fail", outcome
+    assert re.search(broken.said, outcome["reason"]), outcome["reason"]
+    assert outcome["evidence"], "a failure without evidence"
