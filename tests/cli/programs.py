@@ -64,6 +64,7 @@ class Programs:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.kubeconfig = folder / "none"
         self._count = 0
 
     def suite(self, name: str, source: str) -> Path:
@@ -96,7 +97,8 @@ class Programs:
     @property
     def environment(self) -> dict[str, str]:
         """Clusters are registered in this folder only."""
-        return {**os.environ, "HINTBOUND_STATE": str(self.folder / "state")}
+        own = {"HINTBOUND_STATE": str(self.folder / "state"), "KUBECONFIG": str(self.kubeconfig)}
+        return {**os.environ, **own}
 
     def _call(self, command: list[str], reports_option: str) -> Ended:
         reports = self._reports()

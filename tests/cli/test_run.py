@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -167,15 +168,14 @@ def test_a_deadline_names_what_was_awaited(unknown: Ended) -> None:
     )
 
 
-def test_our_own_suites_pass_by_a_path_inside_them_and_plain_pytest_agrees(programs: Programs) -> None:
-    ours = programs.hintbound("run", "apiserver", "scheduler/hints", "--cluster", CLUSTER)
-    suites = data.folder("suites")
-    plain = programs.pytest(
-        suites / "apiserver", suites / "scheduler" / "hints", "--cluster", CLUSTER, "--profile", "core"
-    )
-    assert (ours.code, plain.code) == (0, 0), ours.out + ours.err + plain.out + plain.err
-    assert ours.verdicts == plain.verdicts
-    assert [o["file"] for o in ours.run["outcomes"]] == [o["file"] for o in plain.run["outcomes"]]
+def test_plain_pytest_on_our_suites_knows_the_short_options(programs: Programs) -> None:
+    ours = data.folder("suites")
+    paths = (ours / "apiserver", ours / "scheduler" / "hints")
+    plain = programs.pytest(*paths, "--cluster", CLUSTER, "--profile", "core", "--jobs", "4")
+    assert plain.code == 0, plain.out + plain.err
+    assert set(plain.verdicts.values()) == {"pass", "not-supported"}
+    assert all(outcome["file"].startswith("suites/") for outcome in plain.run["outcomes"])
+    assert (plain.run["clusterSpec"], plain.run["jobs"]) == (CLUSTER, 4)
 
 
 def test_a_gate_that_a_component_rejects_ends_in_its_own_words_and_254(programs: Programs) -> None:
@@ -207,6 +207,36 @@ def test_an_interrupted_run_leaves_a_report_and_nothing_running(programs: Progra
     assert ended.verdicts == {"T-WAITS": "unknown"}
     assert (ended.folder / "report.md").is_file()
     assert programs.hintbound_says("cluster", "list") == "no cluster is up."
+
+
+@pytest.fixture
+def existing(programs: Programs) -> Iterator[str]:
+    """The SPEC of a cluster that is there already, as a person's kubeconfig names it."""
+    programs.hintbound_says("cluster", "up", CLUSTER, "--name", "mine")
+    programs.kubeconfig = Path(programs.hintbound_says("cluster", "kubeconfig", "mine"))
+    yield "existing:hintbound"
+    programs.hintbound_says("cluster", "down", "mine")
+
+
+def test_an_existing_cluster_is_judged_by_what_it_offers_and_left_as_it_was(
+    programs: Programs, existing: str
+) -> None:
+    ended = programs.hintbound("run", "scheduler", "--cluster", existing, "--profile", "all")
+    assert ended.code == 0, ended.out + ended.err
+    reasons = {name: o["reason"] for name, o in ended.outcomes.items() if o["verdict"] == "skip"}
+    assert reasons == {
+        "NNN-CLEAR-NO-NODES": ALONE,
+        "NNN-KEPT-NO-NODES": ALONE,
+        "NNN-CLEAR-NOTHING-FITS": "the existing cluster does not offer AUDIT",
+        "NNN-HINT-TAKEN": "the existing cluster does not offer OWN_SCHEDULER",
+        "NNN-HINT-FALLS-THROUGH": "the existing cluster does not offer OWN_SCHEDULER",
+    }
+    assert all(f"{reason}\n" in ended.out for reason in reasons.values())
+    assert ended.verdicts["NNN-PREEMPT-NOMINATES-WAITS-BINDS"] == "pass"
+    assert ended.run["notes"] == []
+
+
+ALONE = "it needs a control plane of its own, and the existing cluster is shared with others"
 
 
 def histories(reports: Path) -> list[Path]:
