@@ -55,6 +55,7 @@ class Resource:
 
 
 PODS: Final = Resource("", "v1", "pods", "Pod", namespaced=True)
+BINDINGS: Final = Resource("", "v1", "bindings", "Binding", namespaced=True)
 NODES: Final = Resource("", "v1", "nodes", "Node", namespaced=False)
 NAMESPACES: Final = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 CONFIG_MAPS: Final = Resource("", "v1", "configmaps", "ConfigMap", namespaced=True)

@@ -17,7 +17,7 @@ from typing import Any
 
 from hintbound import __version__
 from hintbound.clusters.fake_nodes import fake_node
-from hintbound.clusters.protocol import Component, SchedulerSpec
+from hintbound.clusters.protocol import ApiserverSpec, Component, SchedulerSpec
 from hintbound.history.events import VERSIONS, Event, Kind, Source
 from hintbound.history.join import PodLife, lives
 from hintbound.history.markers import CaughtUp, caught_up
@@ -25,6 +25,7 @@ from hintbound.kube import resources
 from hintbound.kube.client import Client, PatchType
 from hintbound.kube.errors import ApiError, NotFound
 from hintbound.kube.exchange import Json
+from hintbound.kube.resources import Resource
 from hintbound.plugin.behaviours import Behaviour
 from hintbound.plugin.evidence import evidence, summary
 from hintbound.plugin.judgement import NotSeen, Unproven
@@ -50,6 +51,7 @@ class Arena:
         self._nodes: list[str] = []
         self._own: list[Component] = []
         self._finalized: list[Pod] = []
+        self._global: list[tuple[Resource, str]] = []
         self._scouts: list[str] = []
         self._awaited: list[tuple[str, Pod]] = []
         self.namespace = f"hb-{self._name}"
@@ -61,9 +63,11 @@ class Arena:
         """The name of the cluster it is on."""
         return self._stage.name
 
-    def client(self, actor: Actor) -> Client:
-        """Speak as an actor; every request carries the behaviour's id in its User-Agent and is recorded."""
-        return self._stage.client(actor, f"hintbound/{__version__} {self._behaviour.id}")
+    def client(self, actor: Actor, *, through: Component | None = None) -> Client:
+        """Speak as an actor, to the first apiserver or to the one given; every request carries the
+        behaviour's id in its User-Agent and is recorded."""
+        server = through.name if through else None
+        return self._stage.client(actor, f"hintbound/{__version__} {self._behaviour.id}", server)
 
     @property
     def awaiting(self) -> str:
@@ -111,6 +115,7 @@ class Arena:
             *(functools.partial(self._unfinalize, pod) for pod in self._finalized),
             functools.partial(admin.request, "DELETE", resources.PODS.path(self.namespace), **everything),
             *(functools.partial(admin.delete, resources.NODES, node) for node in self._nodes),
+            *(functools.partial(admin.delete, resource, name) for resource, name in self._global),
             functools.partial(admin.delete, resources.NAMESPACES, self.namespace),
         ]
         failures: list[Exception] = []
@@ -177,15 +182,38 @@ class Arena:
             raise Unproven(f"the cluster is not without nodes: {', '.join(names)}")
 
     async def own_scheduler(
-        self, *, gates: Mapping[str, bool] | None = None, config: Mapping[str, Any] | None = None
+        self,
+        *,
+        gates: Mapping[str, bool] | None = None,
+        config: Mapping[str, Any] | None = None,
+        emulate: str | None = None,
+        through: Component | None = None,
     ) -> Component:
         """A kube-scheduler of this scenario alone, from now on the one of its pods; its metrics are about
-        nothing else."""
-        self.scheduler_name = f"scheduler-{self._name}"
-        spec = SchedulerSpec(self.scheduler_name, gates or {}, config or {})
+        nothing else. `through`: the apiserver that it speaks to."""
+        self.scheduler_name = f"scheduler-{self._name}" + (f"-{len(self._own)}" if self._own else "")
+        flags = [f"--emulated-version={emulate}"] if emulate else []
+        server = through.name if through else None
+        spec = SchedulerSpec(self.scheduler_name, gates or {}, config or {}, flags=flags, server=server)
         component = await self._stage.cluster.add_scheduler(spec)
         self._own.append(component)
         return component
+
+    async def own_apiserver(
+        self, *, gates: Mapping[str, bool] | None = None, emulate: str | None = None
+    ) -> Component:
+        """A further kube-apiserver on the same etcd, of this scenario alone; see `client(through=…)`."""
+        component = await self._stage.add_apiserver(ApiserverSpec(gates or {}, emulate=emulate))
+        self._own.append(component)
+        return component
+
+    async def make(self, manifest: Json) -> Json:
+        """Create any object as the admin, in this scenario's namespace if its kind has one."""
+        resource = resources.of(manifest)
+        if resource.namespaced:
+            return await self._admin.create(resource, manifest, namespace=self.namespace)
+        self._global.append((resource, manifest["metadata"]["name"]))
+        return await self._admin.create(resource, manifest)
 
     async def tally(self, component: Component, counter: str, *, by: str) -> Tally:
         """Begin to count what a component does, by a label of one of its counters. Raises Unproven."""
@@ -228,9 +256,51 @@ class Arena:
         self, pod: Pod, status: Mapping[str, Any], *, actor: Actor = Actor.NOMINATOR
     ) -> Json:
         """Merge PATCH of `pods/status`. Raises ApiError."""
+        return await self.write_status(pod, {"status": dict(status)}, actor=actor)
+
+    async def write_status(
+        self,
+        pod: Pod,
+        body: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        patch_type: PatchType = PatchType.MERGE,
+        *,
+        actor: Actor = Actor.NOMINATOR,
+        **more: Any,
+    ) -> Json:
+        """PATCH of `pods/status` of any type and as it stands, metadata too. Raises ApiError."""
         return await self.client(actor).patch(
-            resources.PODS, pod.name, {"status": dict(status)}, namespace=pod.namespace, subresource="status"
+            resources.PODS, pod.name, body, patch_type, namespace=pod.namespace, subresource="status", **more
         )
+
+    async def apply_hint(
+        self, pod: Pod, node: str | None, *, manager: str = "hint-applier", force: bool = False
+    ) -> Json:
+        """Server-side apply of `pods/status` that names the hint and nothing else, or with None not even
+        the hint. Raises ApiError."""
+        body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": pod.name}}
+        return await self.client(Actor.NOMINATOR).apply(
+            resources.PODS,
+            {**body, "status": {"nominatedNodeName": node} if node else {}},
+            field_manager=manager,
+            force=force,
+            namespace=pod.namespace,
+            subresource="status",
+        )
+
+    async def bind(
+        self, pod: Pod, node: str, *, dry_run: bool = False, legacy: bool = False, **metadata: Any
+    ) -> Json:
+        """Bind a pod as somebody who is not its scheduler: POST of `pods/binding`, or of the older
+        `bindings`. Raises ApiError."""
+        binding = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": pod.name, "namespace": pod.namespace, **metadata},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }
+        if legacy:
+            return await self._admin.create(resources.BINDINGS, binding, dry_run=dry_run)
+        return await self._admin.create(resources.PODS, binding, subresource="binding", dry_run=dry_run)
 
     async def ungate(self, pod: Pod) -> None:
         """Remove the scheduling gate."""
