@@ -18,7 +18,9 @@ PATIENCE = 30.0
 class Command:
     """`hintbound ARGUMENTS`, or a script, in the background with a state folder of its own."""
 
-    def __init__(self, state: Path, *arguments: str, script: str | None = None, cwd: Path | None = None) -> None:
+    def __init__(
+        self, state: Path, *arguments: str, script: str | None = None, cwd: Path | None = None
+    ) -> None:
         self.state = state
         program = ["-c", script or "from hintbound.cli import main; main()"]
         self.process = subprocess.Popen(

@@ -27,7 +27,9 @@ async def _rules(cluster: EmbeddedCluster, actor: Actor) -> tuple[set[tuple[str,
         for verb in rule["verbs"]
         for resource in rule["resources"]
     }
-    paths = {(verb, url) for r in status["nonResourceRules"] for verb in r["verbs"] for url in r["nonResourceURLs"]}
+    paths = {
+        (verb, url) for r in status["nonResourceRules"] for verb in r["verbs"] for url in r["nonResourceURLs"]
+    }
     return allowed, paths
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -130,10 +131,26 @@ def test_disarmed_guard_leaves_its_group_alone() -> None:
         child.kill()
 
 
-def test_disarming_a_dead_guard_says_nothing() -> None:
-    guard = Guard()
-    os.kill(guard.group, signal.SIGKILL)
-    while ProcessId(guard.group, "").runs:
-        pass
+def test_child_that_joins_late_is_ended_too(
+    owner: Callable[[str], tuple[subprocess.Popen[str], list[ProcessId]]],
+) -> None:
+    process, (leader, *children) = owner("time.sleep(60)")
+    process.kill()
+    process.wait()
+    late = None
+    # As one that was being started at that moment: it joins until the group is no more.
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        late = subprocess.Popen(["sleep", "60"], process_group=leader.pid)
 
-    guard.disarm()
+    assert _gone(children)
+    if late is not None:
+        assert late.wait(5) == -signal.SIGKILL
+
+
+def test_guard_that_died_is_released_and_disarmed_without_a_word() -> None:
+    for end in (Guard.release, Guard.disarm):
+        guard = Guard()
+        for shell in (guard._watcher, guard._leader):
+            shell.kill()
+            shell.wait()
+        end(guard)

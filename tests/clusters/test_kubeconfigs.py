@@ -92,7 +92,9 @@ def test_credential_plugin_of_a_relative_path_is_the_one_beside_the_file(tmp_pat
     assert _one_of(merged, "users", "on-path")["user"]["exec"]["command"] == "aws"
 
 
-def test_without_the_variable_it_is_the_file_in_the_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_variable_it_is_the_file_in_the_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     _file(tmp_path / ".kube" / "config", contexts=[_context("mine", "c", "u")])
 

@@ -109,7 +109,9 @@ async def test_death_by_a_signal_names_the_signal(make: Make) -> None:
     process = make("kill -SEGV $$", _never)
     await process.start()
 
-    with pytest.raises(ComponentDied, match=r"^kube-thing was ended by SIGSEGV\. .*\n  \(its log is empty\)$"):
+    with pytest.raises(
+        ComponentDied, match=r"^kube-thing was ended by SIGSEGV\. .*\n  \(its log is empty\)$"
+    ):
         await process.until_ready(5)
 
 
@@ -121,7 +123,9 @@ async def test_component_that_is_not_ready_in_time_is_reported_with_its_log(make
         await process.until_ready(0.3)
 
 
-async def test_program_that_cannot_be_started_is_reported_like_one_that_died(make: Make, tmp_path: Path) -> None:
+async def test_program_that_cannot_be_started_is_reported_like_one_that_died(
+    make: Make, tmp_path: Path
+) -> None:
     process = make("")
     process.command = [str(tmp_path / "absent")]
 

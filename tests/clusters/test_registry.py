@@ -105,7 +105,9 @@ def test_unreadable_entry_is_kept_while_a_process_uses_the_folder() -> None:
     folder = registry.create("broken", spec="embedded")
     (folder / "cluster.json").write_text("{")
     os.utime(folder, _HOUR_AGO)
-    with subprocess.Popen([sys.executable, "-c", "input()", f"--data={folder}/etcd"], stdin=subprocess.PIPE) as user:
+    with subprocess.Popen(
+        [sys.executable, "-c", "input()", f"--data={folder}/etcd"], stdin=subprocess.PIPE
+    ) as user:
         assert registry.prune() == []
         user.kill()
     assert registry.prune() == ["broken"]
@@ -265,7 +267,13 @@ def test_unreadable_state_folder_is_told_in_one_line(monkeypatch: pytest.MonkeyP
 
 def test_entry_of_a_former_version_is_not_mistaken() -> None:
     folder = registry.create("old", spec="embedded")
-    former = {"name": "old", "spec": "", "server": "", "owner": None, "processes": {"etcd": {"pid": 1, "started": 2.5}}}
+    former = {
+        "name": "old",
+        "spec": "",
+        "server": "",
+        "owner": None,
+        "processes": {"etcd": {"pid": 1, "started": 2.5}},
+    }
     (folder / "cluster.json").write_text(json.dumps(former))
 
     assert registry.read(folder) is None

@@ -57,7 +57,7 @@ async def test_own_scheduler_that_cannot_start_is_told_and_forgotten(cluster: Em
 
     with pytest.raises(ComponentDied, match="unrecognized feature gate: Bogus"):
         await cluster.add_scheduler(SchedulerSpec("own", gates={"Bogus": True}))
-    with pytest.raises(ComponentDied, match="unknown field \\\\?\"profilez"):
+    with pytest.raises(ComponentDied, match='unknown field \\\\?"profilez'):
         await cluster.add_scheduler(SchedulerSpec("own", config={"profilez": []}))
 
     assert [state.name for state in await cluster.components()] == before

@@ -43,7 +43,10 @@ _ERRORS = [
         "embedded:1.35,Gate",
         "'Gate' in cluster 'embedded:1.35,Gate' has no value. Write it as key=value.",
     ),
-    ("embedded:Aa=true,Aa=true", "'Aa' stands twice in cluster 'embedded:Aa=true,Aa=true'. Keep one of them."),
+    (
+        "embedded:Aa=true,Aa=true",
+        "'Aa' stands twice in cluster 'embedded:Aa=true,Aa=true'. Keep one of them.",
+    ),
     ("embedded:Aa=maybe", "gate Aa='maybe' is no boolean. Write true or false."),
     ("embedded:Aa=", "gate Aa='' is no boolean. Write true or false."),
     ("embedded:Aa=1", "gate Aa='1' is no boolean. Write true or false."),

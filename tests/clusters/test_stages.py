@@ -153,9 +153,9 @@ async def test_node_is_not_ready_as_long_as_its_label_says_so(world: World) -> N
 
 
 def _is(status: str):  # type: ignore[no-untyped-def]
-    return lambda node: [c["status"] for c in node["status"].get("conditions", []) if c["type"] == "Ready"] == [
-        status
-    ]
+    return lambda node: (
+        [c["status"] for c in node["status"].get("conditions", []) if c["type"] == "Ready"] == [status]
+    )
 
 
 async def _label(world: World, node: str, value: str | None) -> None:
@@ -183,5 +183,7 @@ async def test_finalizer_outlives_the_grace_period(world: World) -> None:
     await asyncio.sleep(1.6)
     assert (await world.get("p"))["metadata"]["deletionTimestamp"]
 
-    await world.admin.patch(resources.PODS, "p", {"metadata": {"finalizers": None}}, namespace=world.namespace)
+    await world.admin.patch(
+        resources.PODS, "p", {"metadata": {"finalizers": None}}, namespace=world.namespace
+    )
     await world.gone("p")

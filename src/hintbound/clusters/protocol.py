@@ -89,6 +89,8 @@ class SchedulerSpec:
     version: str | None = None
     """Another Kubernetes version than the cluster's."""
     flags: Sequence[str] = ()
+    server: str | None = None
+    """The name of the apiserver that it speaks to; None for the first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,7 +213,8 @@ class EmbeddedCluster:
     async def add_scheduler(self, spec: SchedulerSpec) -> Component:
         """Start a scheduler of one's own. Raises ComponentDied, CannotStart."""
         binary, version = await self._binary(ComponentKind.SCHEDULER, spec.version)
-        tuning = self._tuning(ComponentKind.SCHEDULER, spec.version, spec.gates, None, spec.flags)
+        flags = [*spec.flags, *([f"--master={self._server(spec.server)}"] if spec.server else [])]
+        tuning = self._tuning(ComponentKind.SCHEDULER, spec.version, spec.gates, None, flags)
         part = self._scheduler(
             f"{ComponentKind.SCHEDULER}-{next(self._counter)}",
             spec.scheduler_name,
@@ -270,7 +271,9 @@ class EmbeddedCluster:
         await etcd.process.until_ready(READY_WITHIN)
         await apiserver.process.start()
         # It serves a second and a half before it is ready: two of its bootstrap hooks sleep first. KWOK needs neither.
-        await apiserver.process.until(READY_WITHIN, answers(self.client(Actor.ADMIN), "/livez/ping"), "did not answer")
+        await apiserver.process.until(
+            READY_WITHIN, answers(self.client(Actor.ADMIN), "/livez/ping"), "did not answer"
+        )
         await self._apply_fixtures()
         kwok = self._kwok()
         await kwok.process.start()

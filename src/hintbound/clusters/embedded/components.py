@@ -180,7 +180,9 @@ def kubeconfig(server: str, ca: Path, user: str, pair: KeyPair) -> str:
         {
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [{"name": "hintbound", "cluster": {"server": server, "certificate-authority": str(ca)}}],
+            "clusters": [
+                {"name": "hintbound", "cluster": {"server": server, "certificate-authority": str(ca)}}
+            ],
             "users": [
                 {"name": user, "user": {"client-certificate": str(pair.cert), "client-key": str(pair.key)}}
             ],

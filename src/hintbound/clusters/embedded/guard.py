@@ -1,9 +1,9 @@
-"""No orphans, whatever happens to us: a process group with a guard that ends it when we are gone.
+"""No orphans, whatever happens to us: a process group, and a guard outside of it that ends it when we are gone.
 
-The guard is a shell that leads a process group and reads from a pipe that only we hold. Every component is
-started inside that group. When we end in any way, SIGKILL included, the kernel closes the pipe, the shell's
-`read` returns and it kills its whole group, itself included. There is no window: a child still holds its copy of
-the pipe until its exec, and it has joined the group before that.
+The guard is a shell that reads from a pipe which only we hold. Every component is started inside the group. When we
+end in any way, SIGKILL included, the kernel closes the pipe, the guard's `read` returns and it kills the group, again
+and again until the group is empty: a child that was just being started may join it late, or finds no group to
+join and gives up.
 
 A cluster that shall outlive us is guarded too, until it is complete: then `disarm` sends the guard home.
 """
@@ -14,48 +14,71 @@ import contextlib
 import os
 import signal
 import subprocess
+from typing import Final
 
-_WATCH = 'read -r word; [ "$word" = disarm ] || kill -KILL 0'
+_LEAD: Final = "read -r _"
+_WATCH: Final = """
+read -r word
+[ "$word" = disarm ] && exit
+left=100
+while kill -s KILL -- -{group} && [ $left -gt 0 ]; do
+  left=$((left - 1))
+  sleep 0.05
+done
+"""
+"""Bounded, because a group with zombies that nobody reaps is never empty."""
 
 
 class Guard:
-    """Leads the process group `group` until `release` or `disarm`."""
+    """Has the process group `group` until `release` or `disarm`."""
 
     def __init__(self) -> None:
-        reader, self._pipe = os.pipe()
+        self._leader, self._life = _shell(_LEAD)
+        self.group = self._leader.pid
         try:
-            self._shell = subprocess.Popen(
-                ["/bin/sh", "-c", _WATCH],
-                stdin=reader,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                process_group=0,
-            )
+            self._watcher, self._pipe = _shell(_WATCH.format(group=self.group))
         except BaseException:
-            os.close(self._pipe)
+            os.close(self._life)
+            self._leader.wait()
             raise
-        finally:
-            os.close(reader)
-        self.group = self._shell.pid
+        self._on_duty = True
 
     def release(self) -> None:
-        """End the guard and with it whatever is left of its group. May be called twice, also after `disarm`."""
-        if self._pipe < 0:
+        """End whatever is in the group, at once. May be called twice, also after `disarm`."""
+        if not self._on_duty:
             return
-        # The shell is not reaped before this, so the number of its group cannot have gone to somebody else.
+        # The leader is not reaped before this, so the number of its group cannot have gone to somebody else.
         # PermissionError: macOS' word for a group of which only zombies are left.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.group, signal.SIGKILL)
-        self._go()
+        self.disarm()
 
     def disarm(self) -> None:
-        """Send the guard home: its group goes on without it, and without us."""
-        if self._pipe >= 0:
+        """Send the guard home: the group goes on without it, and without us."""
+        if self._on_duty:
+            self._on_duty = False
             with contextlib.suppress(BrokenPipeError):
                 os.write(self._pipe, b"disarm\n")
-            self._go()
+            for pipe in (self._pipe, self._life):
+                os.close(pipe)
+            self._watcher.wait()
+            self._leader.wait()
 
-    def _go(self) -> None:
-        os.close(self._pipe)
-        self._pipe = -1
-        self._shell.wait()
+
+def _shell(script: str) -> tuple[subprocess.Popen[bytes], int]:
+    """A shell in a group of its own, and the pipe that it reads from."""
+    reader, writer = os.pipe()
+    try:
+        shell = subprocess.Popen(
+            ["/bin/sh", "-c", script],
+            stdin=reader,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            process_group=0,
+        )
+    except BaseException:
+        os.close(writer)
+        raise
+    finally:
+        os.close(reader)
+    return shell, writer

@@ -75,11 +75,11 @@ class Authority:
             builder = builder.add_extension(names, critical=False)
         return self._write(file, builder, key)
 
-    def _write(
-        self, file: str, builder: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey
-    ) -> KeyPair:
+    def _write(self, file: str, builder: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey) -> KeyPair:
         pair = KeyPair(self._folder / f"{file}.crt", self._folder / f"{file}.key")
-        pair.cert.write_bytes(builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
+        pair.cert.write_bytes(
+            builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+        )
         # EC PRIVATE KEY, not PKCS#8: the apiserver's service account loader reads both, older etcd only this one.
         pem = key.private_bytes(
             serialization.Encoding.PEM,
@@ -96,7 +96,9 @@ def _name(common: str, *organisations: str) -> x509.Name:
     return x509.Name([*parts, x509.NameAttribute(NameOID.COMMON_NAME, common)])
 
 
-def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey
+) -> x509.CertificateBuilder:
     now = datetime.datetime.now(datetime.UTC)
     return x509.CertificateBuilder(
         subject_name=subject,

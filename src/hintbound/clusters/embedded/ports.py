@@ -47,7 +47,9 @@ def _wanted(number: int) -> tuple[socket.socket, socket.socket | None]:
     except OSError as error:
         if error.errno not in _TAKEN:
             raise
-    raise CannotStart(f"port {number} on {LOOPBACK} is taken.", next_step="Choose another, or 0 for any free one.")
+    raise CannotStart(
+        f"port {number} on {LOOPBACK} is taken.", next_step="Choose another, or 0 for any free one."
+    )
 
 
 def _any() -> tuple[socket.socket, socket.socket | None]:

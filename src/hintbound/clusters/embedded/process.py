@@ -158,7 +158,11 @@ class Process:
     def died(self) -> ComponentDied:
         """The report on a process that ended."""
         code = self._process.returncode if self._process else None
-        how = f"was ended by {signal.Signals(-code).name}" if code is not None and code < 0 else f"exited with {code}"
+        how = (
+            f"was ended by {signal.Signals(-code).name}"
+            if code is not None and code < 0
+            else f"exited with {code}"
+        )
         return self._report(how)
 
     def _report(self, what: str) -> ComponentDied:

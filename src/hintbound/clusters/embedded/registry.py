@@ -125,10 +125,14 @@ def find(name: str | None) -> tuple[Path, Entry]:
         if len(staying) == 1:
             return staying[0]
         what = "several clusters are up." if staying else "no cluster is up."
-        raise CannotStart(what, next_step="See `hintbound cluster list`, or start one with `hintbound cluster up`.")
+        raise CannotStart(
+            what, next_step="See `hintbound cluster list`, or start one with `hintbound cluster up`."
+        )
     folder = root() / name
     if folder not in known and not known:
-        raise CannotStart(f"no cluster {name!r}: none is up.", next_step="Start one with `hintbound cluster up`.")
+        raise CannotStart(
+            f"no cluster {name!r}: none is up.", next_step="Start one with `hintbound cluster up`."
+        )
     if folder not in known:
         raise one_of("cluster", name, [known_folder.name for known_folder in known])
     entry = known[folder]
@@ -220,7 +224,8 @@ def _taken(name: str) -> CannotStart:
 
 def _unreadable(error: OSError) -> CannotStart:
     return CannotStart(
-        f"cannot read the clusters in {root()}: {_why(error)}.", next_step="Mend that, or set HINTBOUND_STATE."
+        f"cannot read the clusters in {root()}: {_why(error)}.",
+        next_step="Mend that, or set HINTBOUND_STATE.",
     )
 
 
