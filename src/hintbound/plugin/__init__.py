@@ -16,8 +16,19 @@ if TYPE_CHECKING:
     from hintbound.plugin.behaviours import behaviour
     from hintbound.plugin.judgement import NotSeen, Unproven
     from hintbound.plugin.pods import Pod, nomination, scheduled
+    from hintbound.plugin.volumes import waiting_claim
 
-__all__ = ["Arena", "Capability", "NotSeen", "Pod", "Unproven", "behaviour", "nomination", "scheduled"]
+__all__ = [
+    "Arena",
+    "Capability",
+    "NotSeen",
+    "Pod",
+    "Unproven",
+    "behaviour",
+    "nomination",
+    "scheduled",
+    "waiting_claim",
+]
 
 _HOMES = {
     "Arena": "hintbound.plugin.arena",
@@ -28,6 +39,7 @@ _HOMES = {
     "behaviour": "hintbound.plugin.behaviours",
     "nomination": "hintbound.plugin.pods",
     "scheduled": "hintbound.plugin.pods",
+    "waiting_claim": "hintbound.plugin.volumes",
 }
 
 

@@ -26,6 +26,7 @@ from hintbound.kube.client import Client, PatchType
 from hintbound.kube.errors import ApiError, NotFound
 from hintbound.kube.exchange import Json
 from hintbound.kube.resources import Resource
+from hintbound.kube.watch import ADDED, MODIFIED
 from hintbound.plugin.behaviours import Behaviour
 from hintbound.plugin.evidence import evidence, summary
 from hintbound.plugin.judgement import NotSeen, Unproven
@@ -248,9 +249,9 @@ class Arena:
             self._finalized.append(pod)
         return pod
 
-    async def hint(self, pod: Pod, node: str | None) -> Json:
+    async def hint(self, pod: Pod, node: str | None, *, through: Component | None = None) -> Json:
         """Write (or with None clear) the hint as the nominator does: one merge PATCH of `pods/status`."""
-        return await self.patch_status(pod, {"nominatedNodeName": node})
+        return await self.write_status(pod, {"status": {"nominatedNodeName": node}}, through=through)
 
     async def patch_status(
         self, pod: Pod, status: Mapping[str, Any], *, actor: Actor = Actor.NOMINATOR
@@ -265,10 +266,11 @@ class Arena:
         patch_type: PatchType = PatchType.MERGE,
         *,
         actor: Actor = Actor.NOMINATOR,
+        through: Component | None = None,
         **more: Any,
     ) -> Json:
         """PATCH of `pods/status` of any type and as it stands, metadata too. Raises ApiError."""
-        return await self.client(actor).patch(
+        return await self.client(actor, through=through).patch(
             resources.PODS, pod.name, body, patch_type, namespace=pod.namespace, subresource="status", **more
         )
 
@@ -288,7 +290,14 @@ class Arena:
         )
 
     async def bind(
-        self, pod: Pod, node: str, *, dry_run: bool = False, legacy: bool = False, **metadata: Any
+        self,
+        pod: Pod,
+        node: str,
+        *,
+        dry_run: bool = False,
+        legacy: bool = False,
+        through: Component | None = None,
+        **metadata: Any,
     ) -> Json:
         """Bind a pod as somebody who is not its scheduler: POST of `pods/binding`, or of the older
         `bindings`. Raises ApiError."""
@@ -298,9 +307,10 @@ class Arena:
             "metadata": {"name": pod.name, "namespace": pod.namespace, **metadata},
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
+        admin = self.client(Actor.ADMIN, through=through)
         if legacy:
-            return await self._admin.create(resources.BINDINGS, binding, dry_run=dry_run)
-        return await self._admin.create(resources.PODS, binding, subresource="binding", dry_run=dry_run)
+            return await admin.create(resources.BINDINGS, binding, dry_run=dry_run)
+        return await admin.create(resources.PODS, binding, subresource="binding", dry_run=dry_run)
 
     async def ungate(self, pod: Pod) -> None:
         """Remove the scheduling gate."""
@@ -309,6 +319,10 @@ class Arena:
         await self.client(Actor.AUTHOR).patch(
             resources.PODS, pod.name, [*gates, *remove], PatchType.JSON, namespace=pod.namespace
         )
+
+    async def release(self, pod: Pod) -> None:
+        """Take the finalizers from a pod, so that it can go."""
+        await self._unfinalize(pod)
 
     async def delete(self, pod: Pod, *, grace: int | None = None) -> None:
         """Delete a pod as its author does."""
@@ -403,6 +417,28 @@ class Arena:
     async def gone(self, pod: Pod) -> None:
         """Wait until a pod no longer exists."""
         await self._event(pod, lambda event: event.kind in (Kind.DELETED, Kind.GONE), f"{pod} to be gone")
+
+    async def told(self, pod: Pod, reason: str) -> Json:
+        """Wait for an Event of this reason about a pod. Raises NotSeen."""
+        about = f"reason={reason},regarding.uid={pod.uid}"
+        return await self.shown(
+            resources.EVENTS, lambda _: True, f"an Event {reason} about {pod}", field_selector=about
+        )
+
+    async def shown(
+        self, resource: Resource, holds: Callable[[Json], bool], what: str, **selectors: Any
+    ) -> Json:
+        """Wait until any object of this kind in the namespace is so; no recorder follows these. Raises
+        NotSeen."""
+        watch = self._admin.watch(resource, namespace=self.namespace, **selectors)
+        try:
+            async with asyncio.timeout(PATIENCE), watch:
+                async for event in watch:
+                    if event.type in (ADDED, MODIFIED) and holds(event.object):
+                        return event.object
+        except TimeoutError:
+            pass
+        raise NotSeen(f"awaited for {PATIENCE:g} s: {what}; it never came")
 
     async def settle(self) -> CaughtUp:
         """Wait until every recorder has seen a marker: only then may the record be judged."""

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from typing import Any, Protocol
 
 from hintbound import clusters
-from hintbound.clusters.protocol import Capability, Cluster, ComponentState
+from hintbound.clusters.protocol import ApiserverSpec, Capability, Cluster, Component, ComponentState
 from hintbound.clusters.spec import ClusterSpec
 from hintbound.errors import CannotStart
 from hintbound.history.events import Kind, Source
@@ -97,6 +97,16 @@ class Stage:
         if key not in self._clients:
             self._clients[key] = self.cluster.client(actor, tap=self._recorder, server=server)
         return self._clients[key].named(user_agent)
+
+    async def add_apiserver(self, spec: ApiserverSpec) -> Component:
+        """Start a further apiserver; what it logs is recorded as well."""
+        before = set(self.cluster.audit_logs())
+        component = await self.cluster.add_apiserver(spec)
+        for recorder in self.recorders:
+            if isinstance(recorder, AuditRecorder):
+                for log in set(self.cluster.audit_logs()) - before:
+                    recorder.follow(log)
+        return component
 
     def deaths(self, namespace: str, own: Collection[str] = ()) -> list[str]:
         """Components that ended by themselves before or while this scenario played, and may have misled it.

@@ -65,6 +65,11 @@ class AuditRecorder:
         """Why nothing is recorded any more; empty while all is well."""
         return self._losses.trouble
 
+    def follow(self, log: Path) -> None:
+        """Record one more log, from its first line on; a log that is followed already is left as it is."""
+        if all(tail.path != log for tail in self._tails):
+            self._tails.append(Tail(log))
+
     async def __aenter__(self) -> Self:
         """Begin.
 
