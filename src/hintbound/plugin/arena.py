@@ -138,18 +138,28 @@ class Arena:
     # Setting the stage
 
     async def nodes(
-        self, count: int, *, cpu: str = "4", soft_taint: Sequence[str | None] = (), **more: Any
+        self,
+        count: int,
+        *,
+        cpu: str = "4",
+        soft_taint: Sequence[str | None] = (),
+        names: Sequence[str] = (),
+        **more: Any,
     ) -> list[str]:
         """Nodes of this scenario alone, known to its scheduler. `soft_taint` per node: None or
-        "PreferNoSchedule"."""
-        names = [f"{self._name}-n{next(self._counter)}" for _ in range(count)]
+        "PreferNoSchedule"; `names`: of `future_node`."""
+        names = names or [self.future_node() for _ in range(count)]
         effects = [*soft_taint, *[None] * (count - len(soft_taint))]
         async with asyncio.TaskGroup() as group:
             for name, effect in zip(names, effects, strict=True):
                 taints = [{"key": "hintbound.dev/unattractive", "effect": effect}] if effect else []
                 group.create_task(self._node(name, cpu=cpu, taints=taints, **more))
         await self._known(names)
-        return names
+        return list(names)
+
+    def future_node(self) -> str:
+        """The name of a node that does not exist; `nodes(names=...)` can make it."""
+        return f"{self._name}-n{next(self._counter)}"
 
     async def _node(self, name: str, **wanted: Any) -> None:
         taints = [*self._stage.cluster.node_taints, *wanted.pop("taints")]
@@ -163,11 +173,47 @@ class Arena:
         Nodes and pods reach a scheduler on two watches, so a pod that was created after a node may be seen
         before it.
         """
-        scouts = []
-        for node in nodes:
-            selector = {"kubernetes.io/hostname": node}
-            scouts.append(await self.pod("scout", cpu="0", node_selector=selector, priority="hintbound-high"))
-        self._scouts += [scout.uid for scout in scouts]
+        scouts = [await self._scout(node_selector={"kubernetes.io/hostname": node}) for node in nodes]
+        await self._return(scouts)
+
+    async def cordon(self, node: str) -> None:
+        """Mark a node unschedulable, and wait until the scheduler knows."""
+        await self._change(node, {"unschedulable": True})
+
+    async def taint(self, node: str, effect: str = "NoSchedule") -> None:
+        """Taint a node, and wait until the scheduler knows."""
+        taint = {"key": "hintbound.dev/repels", "effect": effect}
+        await self._change(node, {"taints": [*self._stage.cluster.node_taints, taint]})
+
+    async def _change(self, node: str, spec: Mapping[str, Any]) -> None:
+        """Change a node's spec and wait until the scheduler knows: a pod that tolerates everything was bound
+        by a label that came with the change."""
+        label = {"hintbound.dev/changed": f"{node}-{next(self._counter)}"}
+        change = {"metadata": {"labels": label}, "spec": dict(spec)}
+        await self._admin.patch(resources.NODES, node, change)
+        tolerant = {"tolerations": [{"operator": "Exists"}]}
+        await self._return([await self._scout(node_selector=label, spec=tolerant)])
+
+    async def caught_up(self, node: str) -> None:
+        """Wait until the scheduler knows all that has happened to pods on nodes.
+
+        It hears of them apart from pods that wait: a pod that wants to be beside one that was put on a node
+        last has been bound.
+        """
+        label = {"hintbound.dev/beside": f"{self._name}-{next(self._counter)}"}
+        last = await self.pod("last", cpu="0", node=node, labels=label)
+        beside = {"labelSelector": {"matchLabels": label}, "topologyKey": "kubernetes.io/hostname"}
+        affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [beside]}}
+        self._scouts.append(last.uid)
+        await self._return([await self._scout(spec={"affinity": affinity})])
+
+    async def _scout(self, **wanted: Any) -> Pod:
+        scout = await self.pod("scout", cpu="0", priority="hintbound-high", **wanted)
+        self._scouts.append(scout.uid)
+        return scout
+
+    async def _return(self, scouts: Sequence[Pod]) -> None:
+        """Wait until scouts are bound, and remove them."""
         with setting_the_stage():
             for scout in scouts:
                 await self.bound(scout)

@@ -39,6 +39,8 @@ def pod_manifest(
     termination: str | None = None,
     preemption: str | None = None,
     finalizers: Sequence[str] = (),
+    labels: Mapping[str, str] | None = None,
+    host_port: int | None = None,
     spec: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """A pod of one container. `grace` is its terminationGracePeriodSeconds; `spec` replaces top-level spec
@@ -50,6 +52,8 @@ def pod_manifest(
         "tolerations": [{"key": FAKE_ANNOTATION, "operator": "Exists"}],
         "containers": [{"name": "main", "image": _IMAGE, "resources": {"requests": {"cpu": cpu}}}],
     }
+    if host_port:
+        body["containers"][0]["ports"] = [{"containerPort": host_port, "hostPort": host_port}]
     if node_selector:
         body["nodeSelector"] = dict(node_selector)
     if priority:
@@ -61,8 +65,8 @@ def pod_manifest(
     if preemption:
         body["preemptionPolicy"] = preemption
     metadata: dict[str, Any] = {"name": name}
-    if termination:
-        metadata["labels"] = {TERMINATION_LABEL: termination}
+    if labels or termination:
+        metadata["labels"] = {**(labels or {}), **({TERMINATION_LABEL: termination} if termination else {})}
     if finalizers:
         metadata["finalizers"] = list(finalizers)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**body, **(spec or {})}}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 
 from hintbound.clusters.protocol import Component
-from hintbound.plugin.judgement import Unproven
+from hintbound.plugin.judgement import NotSeen, Unproven
 from hintbound.protocol import Seconds
 
 _LOOK: Seconds = 0.05
@@ -43,6 +44,22 @@ class Tally:
         """What was counted since `begin`, by label; labels that did not move are 0."""
         now = await self._read()
         return Counter({label: now[label] - self._before[label] for label in now | self._before})
+
+    async def until(
+        self, holds: Callable[[Counter[str]], bool], what: str, *, patience: Seconds = 20.0
+    ) -> Counter[str]:
+        """The first counts seen for which this holds; for what no object tells of. Raises NotSeen."""
+        counts: Counter[str] = Counter()
+        try:
+            async with asyncio.timeout(patience):
+                while not holds(counts := await self.so_far()):  # noqa: ASYNC110 - as above
+                    await asyncio.sleep(_LOOK)
+        except TimeoutError:
+            told = ", ".join(f"{label}={count}" for label, count in sorted(counts.items()) if count)
+            raise NotSeen(
+                f"awaited for {patience:g} s: {what}; counted instead: {told or 'nothing'}"
+            ) from None
+        return counts
 
     async def _read(self) -> Counter[str]:
         page = await self._component.metrics(self._counter.removesuffix("_count"))
