@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ import pytest
 
 from hintbound import cli
 from hintbound.errors import CannotStart
+from hintbound.plugin import catalogue
+from hintbound.plugin.calling import call_pytest
 from tests.plugin.fakes import FakeStage
 
 HEAD = """
@@ -73,9 +75,18 @@ class Sessions:
         """Write this suite and run it."""
         file = write(self.folder, source)
         words = ["run", *(paths or [str(file)]), "--reports", str(self.reports), "--profile", "all", *options]
+        return self._ran(lambda: int(cli.hintbound.main(words, standalone_mode=False) or 0))
+
+    def pytest(self, source: str, *options: str) -> Ran:
+        """Write this suite and call pytest on it, as who is not content with what `hintbound run` offers."""
+        file = write(self.folder, source)
+        words = [f"--hintbound-reports={self.reports}", "--hintbound-profile=all", *options]
+        return self._ran(lambda: call_pytest([*words, *catalogue.arguments([str(file)])]))
+
+    def _ran(self, call: Callable[[], int]) -> Ran:
         code, error = 0, ""
         try:
-            code = int(cli.hintbound.main(words, standalone_mode=False) or 0)
+            code = call()
         except CannotStart as refusal:
             code, error = 254, str(refusal)
         folders = sorted(path for path in self.reports.glob("2*") if path.is_dir())

@@ -6,27 +6,26 @@ It hides namespace, nodes, watch, cleanup and deadlines; it never hides what a t
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import functools
 import itertools
 import re
 import secrets
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from http.client import INTERNAL_SERVER_ERROR, TOO_MANY_REQUESTS
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from hintbound import __version__
 from hintbound.clusters.fake_nodes import fake_node
 from hintbound.clusters.protocol import ApiserverSpec, Component, SchedulerSpec
-from hintbound.history.events import VERSIONS, Event, Kind, Source
+from hintbound.history.events import Kind, Source
 from hintbound.history.join import PodLife, lives
 from hintbound.history.markers import CaughtUp, caught_up
 from hintbound.kube import resources
 from hintbound.kube.client import Client, PatchType
-from hintbound.kube.errors import ApiError, NotFound
+from hintbound.kube.errors import ApiError
 from hintbound.kube.exchange import Json
 from hintbound.kube.resources import Resource
 from hintbound.kube.watch import ADDED, MODIFIED
+from hintbound.plugin.awaits import Watched, answered, setting_the_stage, undo
 from hintbound.plugin.behaviours import Behaviour
 from hintbound.plugin.evidence import evidence, summary
 from hintbound.plugin.judgement import NotSeen, Unproven
@@ -54,8 +53,8 @@ class Arena:
         self._finalized: list[Pod] = []
         self._global: list[tuple[Resource, str]] = []
         self._scouts: list[str] = []
-        self._awaited: list[tuple[str, Pod]] = []
         self.namespace = f"hb-{self._name}"
+        self._watched = Watched(stage.store, self.namespace)
         self.scheduler_name = stage.cluster.scheduler_name
         stage.store.own(self.namespace, test=behaviour.id)
 
@@ -73,7 +72,7 @@ class Arena:
     @property
     def awaiting(self) -> str:
         """What it is waiting for at this moment, for who must break it off; empty when nothing."""
-        return "; ".join(f"{what} (so far: {self._last(pod)})" for what, pod in self._awaited)
+        return self._watched.awaiting
 
     @property
     def deaths(self) -> Sequence[str]:
@@ -111,24 +110,17 @@ class Arena:
         """
         admin, cluster = self._admin, self._stage.cluster
         everything: dict[str, Any] = {"params": {"gracePeriodSeconds": 0}}
-        steps: list[Callable[[], Awaitable[object]]] = [
-            *(functools.partial(cluster.remove, component) for component in self._own),
-            *(functools.partial(self._unfinalize, pod) for pod in self._finalized),
-            functools.partial(admin.request, "DELETE", resources.PODS.path(self.namespace), **everything),
-            *(functools.partial(admin.delete, resources.NODES, node) for node in self._nodes),
-            *(functools.partial(admin.delete, resource, name) for resource, name in self._global),
-            functools.partial(admin.delete, resources.NAMESPACES, self.namespace),
-        ]
-        failures: list[Exception] = []
-        for step in steps:
-            try:
-                await step()
-            except NotFound:
-                continue
-            except Exception as error:
-                failures.append(error)
-        if failures:
-            raise ExceptionGroup(f"cleaning up {self.namespace}", failures)
+        await undo(
+            self.namespace,
+            [
+                *(functools.partial(cluster.remove, component) for component in self._own),
+                *(functools.partial(self._unfinalize, pod) for pod in self._finalized),
+                functools.partial(admin.request, "DELETE", resources.PODS.path(self.namespace), **everything),
+                *(functools.partial(admin.delete, resources.NODES, node) for node in self._nodes),
+                *(functools.partial(admin.delete, resource, name) for resource, name in self._global),
+                functools.partial(admin.delete, resources.NAMESPACES, self.namespace),
+            ],
+        )
 
     async def _unfinalize(self, pod: Pod) -> None:
         """Let a pod go that a finalizer of the scenario holds."""
@@ -390,7 +382,7 @@ class Arena:
             answer = await act
         except ApiError as error:
             if error.status != code:
-                raise _answered(error, f"a refusal with {code}") from error
+                raise answered(error, f"a refusal with {code}") from error
             return error
         raise AssertionError(f"awaited {code}, but the write was accepted: {summary(answer)}")
 
@@ -399,7 +391,7 @@ class Arena:
         try:
             return await act
         except ApiError as error:
-            raise _answered(error, "that the write is accepted") from error
+            raise answered(error, "that the write is accepted") from error
 
     # Awaits
 
@@ -412,36 +404,11 @@ class Arena:
         unless: Callable[[Json], bool] | None = None,
         patience: Seconds | None = None,
     ) -> Json:
-        """The first recorded version of a pod for which this holds. Raises NotSeen: too late, or `unless`
-        came first."""
+        """The first recorded version of a pod for which this holds.
 
-        def decides(event: Event) -> bool:
-            if event.kind not in VERSIONS or event.kind == Kind.DELETED:
-                return False
-            version = dict(event.data)
-            return holds(version) or (unless is not None and unless(version))
-
-        version = dict((await self._event(pod, decides, what, patience)).data)
-        if not holds(version):
-            raise NotSeen(f"awaited: {what}; came instead: {summary(version)}")
-        return version
-
-    async def _event(
-        self, pod: Pod, decides: Callable[[Event], bool], what: str, patience: Seconds | None = None
-    ) -> Event:
-        """The first thing that the watch recorded of a pod that decides. Raises NotSeen."""
-
-        def fits(event: Event) -> bool:
-            return event.uid == pod.uid and event.source == Source.WATCH and decides(event)
-
-        patience = PATIENCE if patience is None else patience
-        self._awaited.append((what, pod))
-        try:
-            event = await self._stage.store.wait_for(fits, patience, namespace=self.namespace, what=what)
-        except TimeoutError:
-            raise NotSeen(f"awaited for {patience:g} s: {what}; came instead: {self._last(pod)}") from None
-        self._awaited.remove((what, pod))
-        return event
+        Raises NotSeen: it did not come within `patience`, or `unless` came first.
+        """
+        return await self._watched.until(pod, holds, what, unless, PATIENCE if patience is None else patience)
 
     async def bound(self, pod: Pod) -> str:
         """Wait until a pod is bound; the node."""
@@ -462,7 +429,7 @@ class Arena:
 
     async def gone(self, pod: Pod) -> None:
         """Wait until a pod no longer exists."""
-        await self._event(pod, lambda event: event.kind in (Kind.DELETED, Kind.GONE), f"{pod} to be gone")
+        await self._watched.gone(pod, PATIENCE)
 
     async def told(self, pod: Pod, reason: str) -> Json:
         """Wait for an Event of this reason about a pod. Raises NotSeen."""
@@ -516,29 +483,6 @@ class Arena:
     @property
     def _admin(self) -> Client:
         return self.client(Actor.ADMIN)
-
-    def _last(self, pod: Pod) -> str:
-        events = self._stage.store.slice(namespace=self.namespace)
-        versions = [e for e in events if e.uid == pod.uid and e.source == Source.WATCH and e.kind in VERSIONS]
-        if not versions:
-            return "no event about it at all"
-        return f"{'deleted, ' if versions[-1].kind == Kind.DELETED else ''}{summary(versions[-1].data)}"
-
-
-@contextlib.contextmanager
-def setting_the_stage() -> Iterator[None]:
-    """What does not come about in here proves nothing about the sentence: unknown, not fail."""
-    try:
-        yield
-    except NotSeen as error:
-        raise Unproven(f"the stage could not be set: {error}") from error
-
-
-def _answered(error: ApiError, awaited: str) -> Exception:
-    """What an answer that was not awaited shows: an apiserver in trouble says nothing about the sentence."""
-    if error.status == TOO_MANY_REQUESTS or error.status >= INTERNAL_SERVER_ERROR:
-        return Unproven(f"awaited {awaited}; the apiserver was in trouble: {error}")
-    return AssertionError(f"awaited {awaited}, got {error}")
 
 
 def _is_bound(pod: Json) -> bool:

@@ -227,11 +227,16 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Under plain pytest: tell where the report is."""
+    """Under plain pytest: tell what is unknown and why, and where the report is."""
     finished = config.stash.get(_FINISHED, None)
-    if finished is not None:
-        verdict, folder = finished
-        terminalreporter.line(f"hintbound: {verdict}; report: {folder / 'report.md'}")
+    if finished is None:
+        return
+    if unknown := terminalreporter.getreports("unknown"):
+        terminalreporter.section("UNKNOWN", sep="_")
+        for report in unknown:
+            terminalreporter.line(f"{report.nodeid}: {report.longreprtext}")
+    verdict, folder = finished
+    terminalreporter.line(f"hintbound: {verdict}; report: {folder / 'report.md'}")
 
 
 def _give_up(config: pytest.Config, error: CannotStart) -> NoReturn:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from hintbound.kube import resources
-from hintbound.plugin.arena import Arena, setting_the_stage
+from hintbound.plugin.arena import Arena
+from hintbound.plugin.awaits import setting_the_stage
 
 _SELECTED: Final = "volume.kubernetes.io/selected-node"
 _SIZE: Final = "1Gi"
