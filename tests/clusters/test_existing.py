@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 import yaml
-from tests.clusters.commands import Command, folders, nothing_runs, run
-from tests.clusters.world import gone, namespace, pod, processes_of, until
 
 from hintbound.clusters import open_cluster, parse
 from hintbound.clusters.embedded.cluster import EmbeddedCluster
@@ -22,6 +20,8 @@ from hintbound.kube import resources
 from hintbound.kube.client import Client
 from hintbound.kube.resources import Resource
 from hintbound.protocol import Actor
+from tests.clusters.commands import Command, folders, nothing_runs, run
+from tests.clusters.world import gone, namespace, pod, processes_of, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -32,7 +32,7 @@ _KEPT: tuple[Resource, ...] = (
     resources.CLUSTER_ROLES,
     resources.CLUSTER_ROLE_BINDINGS,
 )
-_CLASSES = ("hintbound-low", "hintbound-mid", "hintbound-high")
+_CLASSES = ("hintbound-low", "hintbound-mid", "hintbound-high", "hintbound-never")
 
 Use = Callable[..., None]
 
