@@ -68,7 +68,7 @@ def run(state: Path, *arguments: str) -> tuple[int, str, str]:
 
 
 def nothing_runs(state: Path, within: float) -> dict[int, str]:
-    """What still runs of the clusters of a state folder after this many seconds; empty as soon as nothing does."""
+    """What still runs of the clusters of a state folder after so many seconds; empty once nothing does."""
     deadline = time.monotonic() + within
     while (left := processes_of(state)) and time.monotonic() < deadline:
         time.sleep(0.01)

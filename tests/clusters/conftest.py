@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from tests.clusters.world import World
 
 from hintbound.clusters import parse
-from hintbound.clusters.embedded.cluster import EmbeddedCluster, Options
+from hintbound.clusters.embedded.cluster import EmbeddedCluster
+from hintbound.clusters.embedded.options import Options
 from hintbound.protocol import ComponentKind
+from tests.clusters.world import World
 
 SPEC = "embedded:1.35,OpportunisticBatching=false,kube-scheduler.SchedulerAsyncAPICalls=true"
 

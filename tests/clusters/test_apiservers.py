@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from tests.clusters.world import World, audit
 
 from hintbound.clusters import ApiserverSpec, Component
 from hintbound.clusters.embedded.cluster import EmbeddedCluster
 from hintbound.kube import resources
 from hintbound.kube.client import Client
 from hintbound.protocol import Actor
+from tests.clusters.world import World, audit
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

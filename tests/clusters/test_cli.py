@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.clusters.commands import Command, folders, nothing_runs, run
-from tests.clusters.world import processes_of
 
 from hintbound.cli import main
 from hintbound.clusters.embedded import registry
 from hintbound.clusters.embedded.identity import ProcessId
+from tests.clusters.commands import Command, folders, nothing_runs, run
+from tests.clusters.world import processes_of
 
 
 class Here:
@@ -144,7 +144,8 @@ def test_down_ends_exactly_its_own_processes(
 
 
 def test_nothing_is_up(here: Here) -> None:
-    line = "hintbound: no cluster is up. See `hintbound cluster list`, or start one with `hintbound cluster up`.\n"
+    next_step = "See `hintbound cluster list`, or start one with `hintbound cluster up`."
+    line = f"hintbound: no cluster is up. {next_step}\n"
 
     assert here("list") == (0, "no cluster is up.\n", "")
     assert here("list", "--format", "json") == (0, "[]\n", "")

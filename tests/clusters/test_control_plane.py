@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from tests.clusters.conftest import Pair
-from tests.clusters.world import World, audit, gone, namespace, processes_of, until
 
 from hintbound.clusters import parse
 from hintbound.clusters.embedded import registry
-from hintbound.clusters.embedded.cluster import EmbeddedCluster, Options
+from hintbound.clusters.embedded.cluster import EmbeddedCluster
+from hintbound.clusters.embedded.options import Options
 from hintbound.errors import CannotStart
 from hintbound.kube import resources
 from hintbound.kube.client import Client
 from hintbound.kube.connection import Connection
 from hintbound.kube.errors import ApiError, KubeError
 from hintbound.protocol import Actor, ComponentKind
+from tests.clusters.conftest import Pair
+from tests.clusters.world import World, audit, gone, namespace, processes_of, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -57,16 +59,20 @@ async def test_two_clusters_share_nothing(pair: Pair) -> None:
 
 
 async def test_only_loopback_is_served(cluster: EmbeddedCluster) -> None:
-    listening = {
+    addresses = _listening(processes_of(cluster.folder))
+
+    assert addresses
+    assert {address.partition(":")[0] for address in addresses} == {"0100007F"}, "127.0.0.1 in hex"
+
+
+def _listening(pids: Iterable[int]) -> set[str]:
+    return {
         line.split()[1]
-        for pid in processes_of(cluster.folder)
+        for pid in pids
         for table in ("tcp", "tcp6")
         for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]
         if line.split()[3] == "0A" and _owns(pid, line.split()[9])
     }
-
-    assert listening
-    assert {address.partition(":")[0] for address in listening} == {"0100007F"}
 
 
 def _owns(pid: int, inode: str) -> bool:

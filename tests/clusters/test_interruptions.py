@@ -7,13 +7,13 @@ import contextlib
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.clusters.conftest import Pair
-from tests.clusters.world import World
 
 from hintbound.clusters.embedded.cluster import EmbeddedCluster
 from hintbound.kube import resources
 from hintbound.kube.errors import ConnectionFailed, DeadlineExceeded, TransportError
 from hintbound.kube.watch import BOOKMARK, Watch, WatchEvent
+from tests.clusters.conftest import Pair
+from tests.clusters.world import World
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

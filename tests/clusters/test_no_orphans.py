@@ -9,6 +9,7 @@ from pathlib import Path
 from signal import SIGHUP, SIGINT, SIGKILL, SIGTERM, Signals
 
 import pytest
+
 from tests.clusters.commands import Command, folders, nothing_runs, run
 
 SOON = 2.0

@@ -178,7 +178,7 @@ async def test_paused_one_stands_still_and_goes_on(make: Make, told: Told) -> No
 
 
 async def _grown(log: Path, before: int) -> bool:
-    return log.stat().st_size > before
+    return log.stat().st_size > before  # noqa: ASYNC240
 
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
@@ -221,7 +221,7 @@ async def test_unexpected_end_is_told_even_when_we_end_it_a_moment_later(
     process = make("exit 4")
     await process.start()
     while process.running:
-        time.sleep(0.001)  # on purpose: the watcher gets no turn
+        time.sleep(0.001)  # noqa: ASYNC251 - on purpose: the watcher gets no turn
     answer = getattr(process, how)()
     if answer is not None:
         await answer

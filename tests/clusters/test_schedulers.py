@@ -1,15 +1,15 @@
-"""Schedulers of one's own beside the cluster's: each binds its own pods, by its own gates and configuration."""
+"""Schedulers of one's own: each binds its own pods only, by its own gates and configuration."""
 
 from __future__ import annotations
 
 import asyncio
 
 import pytest
-from tests.clusters.world import World, processes_of
 
 from hintbound.clusters import SchedulerSpec
 from hintbound.clusters.embedded.cluster import EmbeddedCluster
 from hintbound.clusters.embedded.process import ComponentDied
+from tests.clusters.world import World, processes_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -57,7 +57,7 @@ async def test_own_scheduler_that_cannot_start_is_told_and_forgotten(cluster: Em
 
     with pytest.raises(ComponentDied, match="unrecognized feature gate: Bogus"):
         await cluster.add_scheduler(SchedulerSpec("own", gates={"Bogus": True}))
-    with pytest.raises(ComponentDied, match='unknown field \\\\?"profilez'):
+    with pytest.raises(ComponentDied, match=r'unknown field \\?"profilez'):
         await cluster.add_scheduler(SchedulerSpec("own", config={"profilez": []}))
 
     assert [state.name for state in await cluster.components()] == before

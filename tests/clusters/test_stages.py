@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 import pytest
 import pytest_asyncio
-from tests.clusters.conftest import Pair
-from tests.clusters.world import World, audit, until
 
 from hintbound.clusters.embedded.cluster import EmbeddedCluster
 from hintbound.clusters.fake_nodes import NODE_LABEL, TERMINATION_LABEL
 from hintbound.kube import resources
 from hintbound.kube.exchange import Json
 from hintbound.protocol import Actor
+from tests.clusters.conftest import Pair
+from tests.clusters.world import World, audit, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

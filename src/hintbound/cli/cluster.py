@@ -31,7 +31,8 @@ def command() -> None:
 def up(spec: str, name: str, port: int) -> None:
     """Start a control plane that stays until `down`. SPEC as in `hintbound run --cluster`."""
     from hintbound.clusters import parse
-    from hintbound.clusters.embedded.cluster import EmbeddedCluster, Options
+    from hintbound.clusters.embedded.cluster import EmbeddedCluster
+    from hintbound.clusters.embedded.options import Options
 
     parsed = parse(spec)
     if parsed.provider != "embedded":

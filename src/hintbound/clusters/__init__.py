@@ -41,8 +41,8 @@ def open_cluster(
 ) -> Cluster:
     """A cluster that has not been started. `listener` is told of every turn in a component's life.
 
-    Gets the programs that it needs, by download or build if need be: call it before an event loop runs. Raises
-    CannotStart.
+    Gets the programs that it needs, by download or build if need be: call it before an event loop runs.
+    Raises CannotStart.
     """
     if spec.provider == "existing":
         from hintbound.clusters.existing import ExistingCluster
@@ -50,7 +50,8 @@ def open_cluster(
         existing = ExistingCluster(spec, name=name, logs=logs, listener=listener)
         existing.resolve()
         return existing
-    from hintbound.clusters.embedded.cluster import EmbeddedCluster, Options
+    from hintbound.clusters.embedded.cluster import EmbeddedCluster
+    from hintbound.clusters.embedded.options import Options
 
     embedded = EmbeddedCluster(spec, Options(name=name, logs=logs, listener=listener))
     embedded.resolve()

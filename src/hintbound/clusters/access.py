@@ -28,7 +28,7 @@ _NEEDED: Final[tuple[tuple[Resource, str, str], ...]] = (
 
 
 async def check(client: Client) -> None:
-    """Raises CannotStart naming all that the user may not do, KubeError when the apiserver cannot be asked."""
+    """Raises CannotStart naming all that the user may not do, KubeError when nobody can be asked."""
     asked = [(resource, part, verb) for resource, part, verbs in _NEEDED for verb in verbs.split()]
     allowed = await asyncio.gather(*(_may(client, *question) for question in asked))
     missing: dict[str, list[str]] = {}

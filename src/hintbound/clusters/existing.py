@@ -104,7 +104,7 @@ class ExistingCluster:
         self._kwok_version = assets.pinned_version(ComponentKind.KWOK)
 
     async def start(self) -> None:
-        """See that the apiserver answers and the user may do all that is needed, start KWOK. Raises CannotStart."""
+        """See that it answers and the user may do all that is needed, start KWOK. Raises CannotStart."""
         if self._binary is None:
             await asyncio.to_thread(self.resolve)
         registry.prune()

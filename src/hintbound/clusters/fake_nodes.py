@@ -19,13 +19,13 @@ FAKE_ANNOTATION: Final = "kwok.x-k8s.io/node"
 NODE_LABEL: Final = "hintbound.dev/node"
 """`not-ready`: the node never becomes Ready."""
 TERMINATION_LABEL: Final = "hintbound.dev/termination"
-"""On a pod: `instant`, `slow` (5 s longer than its grace period), `stuck` (never); else its grace period exactly."""
+"""On a pod: `instant`, `slow` (5 s longer than its grace period), `stuck` (never); else exactly on time."""
 FAKE_TAINT: Final = {"key": FAKE_ANNOTATION, "value": "fake", "effect": "NoSchedule"}
 """On fake nodes of clusters that others use too, so that no stranger's pod lands there."""
 
 
 class Canary:
-    """A node whose Ready proves that KWOK works: KWOK has no health endpoint, and none would prove as much."""
+    """A node whose Ready proves that KWOK works: no health endpoint would prove as much."""
 
     def __init__(self, name: str = "hintbound-canary", taints: Sequence[Mapping[str, str]] = ()) -> None:
         self.name = name

@@ -139,7 +139,7 @@ class Cluster(Protocol):
         """Make it ready. Raises CannotStart; nothing is left running then."""
 
     async def usable(self, namespace: str) -> None:
-        """Wait until pods can be created in a namespace that has just been made. Raises TimeoutError, KubeError."""
+        """Wait until pods can be created in a new namespace. Raises TimeoutError, KubeError."""
 
     async def close(self) -> None:
         """Remove everything that this object created, and only that. May be called twice."""
@@ -167,4 +167,4 @@ class Cluster(Protocol):
 
 
 READY_WITHIN: Seconds = 60.0
-"""How long a component may take; generous, because a shared machine can be very slow. Measured: 4 s for all."""
+"""How long a component may take: shared machines can be very slow. Measured: 4 s for all."""

@@ -8,7 +8,7 @@ import itertools
 import os
 import shutil
 from collections.abc import Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,14 +17,14 @@ import yaml
 from hintbound import assets, data
 from hintbound.clusters import fake_nodes
 from hintbound.clusters.embedded import components, registry
-from hintbound.clusters.embedded.component import EmbeddedComponent, answers, listens
-from hintbound.clusters.embedded.components import Tuning
-from hintbound.clusters.embedded.credentials import Credentials
+from hintbound.clusters.embedded.assembly import Assembly
+from hintbound.clusters.embedded.component import EmbeddedComponent, answers
 from hintbound.clusters.embedded.failures import why_not
 from hintbound.clusters.embedded.guard import Guard
 from hintbound.clusters.embedded.identity import ProcessId
-from hintbound.clusters.embedded.ports import LOOPBACK, HeldPort
-from hintbound.clusters.embedded.process import ComponentDied, Listener, Process, Ready
+from hintbound.clusters.embedded.options import Options
+from hintbound.clusters.embedded.ports import LOOPBACK
+from hintbound.clusters.embedded.process import ComponentDied
 from hintbound.clusters.protocol import (
     READY_WITHIN,
     ApiserverSpec,
@@ -36,31 +36,11 @@ from hintbound.clusters.protocol import (
 from hintbound.clusters.spec import ClusterSpec
 from hintbound.kube import resources
 from hintbound.kube.client import Client
-from hintbound.kube.connection import Connection
 from hintbound.kube.errors import KubeError
 from hintbound.kube.exchange import Tap
 from hintbound.protocol import Actor, ComponentKind
 
-_USER_AGENT: Final = "hintbound"
 _FIXTURES: Final = ("rbac.yaml", "priority-classes.yaml")
-_KUBERNETES: Final = (ComponentKind.APISERVER, ComponentKind.CONTROLLER_MANAGER, ComponentKind.SCHEDULER)
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What does not belong into a SPEC."""
-
-    name: str = "shared"
-    """The cluster's name in a run's record."""
-    folder_name: str | None = None
-    """The name it is registered under; None for a random one."""
-    logs: Path | None = None
-    """Where components log; None for the cluster's own folder."""
-    apiserver_port: int = 0
-    audit_policy: Path | None = None
-    listener: Listener = lambda _event, _process, _facts: None
-    flags: Mapping[ComponentKind, Sequence[str]] = field(default_factory=dict)
-    """Further flags per kind; they replace ours of the same name."""
 
 
 class EmbeddedCluster:
@@ -74,9 +54,8 @@ class EmbeddedCluster:
     def __init__(self, spec: ClusterSpec, options: Options | None = None) -> None:
         self._spec = spec
         self._options = options or Options()
-        self._components: dict[str, EmbeddedComponent] = {}
+        self._assembly: Assembly | None = None
         self._clients: dict[tuple[str, Actor], Client] = {}
-        self._ports: list[HeldPort] = []
         self._guard: Guard | None = None
         self._folder: Path | None = None
         self._version = ""
@@ -137,7 +116,6 @@ class EmbeddedCluster:
         registry.prune()
         self._folder = registry.create(self._options.folder_name, spec=self.spec)
         try:
-            self._guard = Guard()
             self._prepare()
             await self._start_all()
         except (ComponentDied, KubeError, OSError) as error:
@@ -153,7 +131,8 @@ class EmbeddedCluster:
         folder, self._folder = self._folder, None
         if folder is None:
             return
-        parts = list(self._components.values())
+        assembly, self._assembly = self._assembly, None
+        parts = list(assembly.components.values()) if assembly else []
         try:
             # SIGKILL: nothing of it is kept, and the audit log is written before each answer.
             await asyncio.gather(*(part.close() for part in parts))
@@ -163,10 +142,9 @@ class EmbeddedCluster:
                 self._guard.release()
             for part in parts:
                 part.process.reap()
-            for port in self._ports:
-                port.release()
+            if assembly:
+                assembly.let_go()
             shutil.rmtree(folder, ignore_errors=True)
-            self._components.clear()
             await self._hang_up()
 
     async def leave(self) -> None:
@@ -175,7 +153,7 @@ class EmbeddedCluster:
         self._register()
         assert self._guard is not None
         self._guard.disarm()
-        for part in self._components.values():
+        for part in self._built.components.values():
             await part.let_go()
         await self._hang_up()
         self._folder = None
@@ -184,38 +162,38 @@ class EmbeddedCluster:
         """A client of this actor. Without a tap it is shared; with one it is new and the caller closes it."""
         where = server or ComponentKind.APISERVER
         if tap is not None:
-            return self._connect(self._server(where), actor, tap)
+            return self._built.connect(self._server(where), actor, tap)
         key = (where, actor)
         if key not in self._clients:
-            self._clients[key] = self._connect(self._server(where), actor)
+            self._clients[key] = self._built.connect(self._server(where), actor)
         return self._clients[key]
 
     def kubeconfig(self, user: str = Actor.ADMIN) -> Path:
         """The path of the kubeconfig of an actor or a component's user."""
-        return self._credentials.kubeconfig(user)
+        return self._built.credentials.kubeconfig(user)
 
     def audit_logs(self) -> Sequence[Path]:
         """One file per apiserver, oldest apiserver first."""
-        parts = self._components.values()
-        return [self._audit_log(part.name) for part in parts if part.kind == ComponentKind.APISERVER]
+        parts = self._built.components.values()
+        return [self._built.audit_log(part.name) for part in parts if part.kind == ComponentKind.APISERVER]
 
     async def usable(self, namespace: str) -> None:
         """A namespace is usable at once: the ServiceAccount admission plugin is off."""
 
     def component(self, name: str) -> EmbeddedComponent:
         """A handle by name. Raises KeyError."""
-        return self._components[name]
+        return self._built.components[name]
 
     async def components(self) -> Sequence[ComponentState]:
         """Ask each component for its version and gates."""
-        return await asyncio.gather(*(part.state() for part in self._components.values()))
+        return await asyncio.gather(*(part.state() for part in self._built.components.values()))
 
     async def add_scheduler(self, spec: SchedulerSpec) -> Component:
         """Start a scheduler of one's own. Raises ComponentDied, CannotStart."""
         binary, version = await self._binary(ComponentKind.SCHEDULER, spec.version)
         flags = [*spec.flags, *([f"--master={self._server(spec.server)}"] if spec.server else [])]
-        tuning = self._tuning(ComponentKind.SCHEDULER, spec.version, spec.gates, None, flags)
-        part = self._scheduler(
+        tuning = self._built.tuning(ComponentKind.SCHEDULER, spec.version, spec.gates, None, flags)
+        part = self._built.scheduler(
             f"{ComponentKind.SCHEDULER}-{next(self._counter)}",
             spec.scheduler_name,
             binary,
@@ -229,15 +207,17 @@ class EmbeddedCluster:
     async def add_apiserver(self, spec: ApiserverSpec) -> Component:
         """Start a further apiserver on the same etcd. Raises ComponentDied, CannotStart."""
         binary, version = await self._binary(ComponentKind.APISERVER, spec.version)
-        tuning = self._tuning(ComponentKind.APISERVER, spec.version, spec.gates, spec.emulate, spec.flags)
+        tuning = self._built.tuning(
+            ComponentKind.APISERVER, spec.version, spec.gates, spec.emulate, spec.flags
+        )
         name = f"{ComponentKind.APISERVER}-{next(self._counter)}"
-        part = self._apiserver(name, binary, version, self._hold(), tuning)
+        part = self._built.apiserver(name, binary, version, self._built.hold(), tuning)
         await self._start(part)
         return part
 
     async def remove(self, component: Component) -> None:
         """End a component that was added, and forget it."""
-        part = self._components.pop(component.name)
+        part = self._built.components.pop(component.name)
         for key in [key for key in self._clients if key[0] == component.name]:
             await self._clients.pop(key).aclose()
         await part.close()
@@ -251,31 +231,45 @@ class EmbeddedCluster:
 
     def _prepare(self) -> None:
         """Keys, kubeconfigs and configuration files: all that needs no running process."""
-        self._apiserver_port = self._hold(self._options.apiserver_port)
-        self._credentials = Credentials(self.folder)
-        server = f"https://{LOOPBACK}:{self._apiserver_port.number}"
-        self._credentials.write_kubeconfigs(server)
+        self._guard = Guard()
+        self._assembly = Assembly(
+            self._spec,
+            self._options,
+            folder=self.folder,
+            group=self._guard.group,
+            version=self._version,
+            binaries=self._binaries,
+            changed=self._register,
+        )
+        server = f"https://{LOOPBACK}:{self._assembly.apiserver_port.number}"
+        self._assembly.credentials.write_kubeconfigs(server)
         fake_nodes.write_stages(self.folder / "stages.yaml")
         self._register(server)
 
+    @property
+    def _built(self) -> Assembly:
+        assert self._assembly is not None, "the cluster is not started"
+        return self._assembly
+
     async def _start_all(self) -> None:
-        etcd = self._etcd()
+        etcd = self._built.etcd()
         await etcd.process.start()
-        apiserver = self._apiserver(
+        apiserver = self._built.apiserver(
             ComponentKind.APISERVER,
             self._binaries[ComponentKind.APISERVER],
             self._version,
-            self._apiserver_port,
-            self._tuning(ComponentKind.APISERVER),
+            self._built.apiserver_port,
+            self._built.tuning(ComponentKind.APISERVER),
         )
         await etcd.process.until_ready(READY_WITHIN)
         await apiserver.process.start()
-        # It serves a second and a half before it is ready: two of its bootstrap hooks sleep first. KWOK needs neither.
+        # It serves a second and a half before it is ready: two of its bootstrap hooks sleep first. KWOK needs
+        # neither.
         await apiserver.process.until(
             READY_WITHIN, answers(self.client(Actor.ADMIN), "/livez/ping"), "did not answer"
         )
         await self._apply_fixtures()
-        kwok = self._kwok()
+        kwok = self._built.kwok(self._canary)
         await kwok.process.start()
         await _together(kwok.process.until_ready(READY_WITHIN), self._start_rest(apiserver))
         self._register()
@@ -284,15 +278,15 @@ class EmbeddedCluster:
         """Those who need the bootstrap RBAC: without it they would begin with a refusal and back off."""
         await apiserver.process.until_ready(READY_WITHIN)
         rest = [
-            self._scheduler(
+            self._built.scheduler(
                 ComponentKind.SCHEDULER,
                 self.scheduler_name,
                 self._binaries[ComponentKind.SCHEDULER],
                 self._version,
                 {},
-                self._tuning(ComponentKind.SCHEDULER),
+                self._built.tuning(ComponentKind.SCHEDULER),
             ),
-            self._controller_manager(),
+            self._built.controller_manager(),
         ]
         for part in rest:
             await part.process.start()
@@ -304,7 +298,7 @@ class EmbeddedCluster:
             await part.process.start()
             await part.process.until_ready(READY_WITHIN)
         except BaseException:  # also when the caller's own deadline has passed
-            self._components.pop(part.name, None)
+            self._built.components.pop(part.name, None)
             await part.close()
             raise
         self._register()
@@ -316,140 +310,10 @@ class EmbeddedCluster:
             for file in _FIXTURES
             for manifest in yaml.safe_load_all((data.folder("fixtures") / file).read_text())
         ]
-        await _together(*(admin.create(_RESOURCES[manifest["kind"]], manifest) for manifest in manifests))
-
-    def _etcd(self) -> EmbeddedComponent:
-        client_port, peer_port = self._hold(), self._hold()
-        self._etcd_port = client_port
-        command = components.etcd(
-            self._binaries[ComponentKind.ETCD],
-            data=self.folder / "etcd",
-            client=client_port.number,
-            peer=peer_port.number,
-            server=self._credentials.serving,
-            ca=self._credentials.ca,
-        )
-        ready = listens(client_port.number)
-        return self._add(ComponentKind.ETCD, ComponentKind.ETCD, "", command, [client_port, peer_port], ready)
-
-    def _apiserver(
-        self, name: str, binary: Path, version: str, port: HeldPort, tuning: Tuning
-    ) -> EmbeddedComponent:
-        command = components.apiserver(
-            binary,
-            port=port.number,
-            etcd=self._etcd_port.number,
-            server=self._credentials.serving,
-            etcd_client=self._credentials.etcd_client,
-            ca=self._credentials.ca,
-            tokens=self._credentials.tokens,
-            audit_policy=self._options.audit_policy or data.folder("fixtures") / "audit-policy.yaml",
-            audit_log=self._audit_log(name),
-            tuning=tuning,
-        )
-        return self._add(name, ComponentKind.APISERVER, version, command, [port], None)
-
-    def _scheduler(
-        self,
-        name: str,
-        scheduler_name: str,
-        binary: Path,
-        version: str,
-        config: Mapping[str, Any],
-        tuning: Tuning,
-    ) -> EmbeddedComponent:
-        kubeconfig = self.kubeconfig(components.USERS[ComponentKind.SCHEDULER])
-        file = self.folder / f"{name}.yaml"
-        file.write_text(components.scheduler_config(kubeconfig, scheduler_name, config))
-        port = self._hold()
-        command = components.scheduler(
-            binary,
-            port=port.number,
-            config=file,
-            server=self._credentials.serving,
-            ca=self._credentials.ca,
-            kubeconfig=kubeconfig,
-            tuning=tuning,
-        )
-        return self._add(name, ComponentKind.SCHEDULER, version, command, [port], None)
-
-    def _controller_manager(self) -> EmbeddedComponent:
-        port = self._hold()
-        command = components.controller_manager(
-            self._binaries[ComponentKind.CONTROLLER_MANAGER],
-            port=port.number,
-            server=self._credentials.serving,
-            ca=self._credentials.ca,
-            kubeconfig=self.kubeconfig(components.USERS[ComponentKind.CONTROLLER_MANAGER]),
-            tokens=self._credentials.tokens,
-            tuning=self._tuning(ComponentKind.CONTROLLER_MANAGER),
-        )
-        kind = ComponentKind.CONTROLLER_MANAGER
-        return self._add(kind, kind, self._version, command, [port], None)
-
-    def _kwok(self) -> EmbeddedComponent:
-        command = components.kwok(
-            self._binaries[ComponentKind.KWOK],
-            kubeconfig=self.kubeconfig(components.USERS[ComponentKind.KWOK]),
-            stages=self.folder / "stages.yaml",
-        )
-        return self._add(ComponentKind.KWOK, ComponentKind.KWOK, "", command, [], self._canary)
-
-    def _add(
-        self,
-        name: str,
-        kind: ComponentKind,
-        version: str,
-        command: Sequence[str],
-        ports: Sequence[HeldPort],
-        ready: Ready | None,
-    ) -> EmbeddedComponent:
-        client = None
-        if kind in _KUBERNETES:
-            client = self._connect(f"https://{LOOPBACK}:{ports[0].number}", Actor.ADMIN)
-            path = "/healthz" if kind == ComponentKind.CONTROLLER_MANAGER else "/readyz"
-            ready = ready or answers(client, path)
-        assert ready is not None
-        assert self._guard is not None
-        process = Process(
-            name=name,
-            kind=kind,
-            version=version,
-            command=components.last_wins([*command, *self._options.flags.get(kind, ())]),
-            log=(self._options.logs or self.folder / "logs") / f"{name}.log",
-            ready=ready,
-            group=self._guard.group,
-            listener=self._options.listener,
-        )
-        part = EmbeddedComponent(process, ports, client, self._register)
-        self._components[name] = part
-        return part
-
-    def _tuning(
-        self,
-        kind: ComponentKind,
-        version: str | None = None,
-        gates: Mapping[str, bool] | None = None,
-        emulate: str | None = None,
-        flags: Sequence[str] = (),
-    ) -> Tuning:
-        """The SPEC's, and on top of it what one component is to have. Another version may know other gates."""
-        if version is not None:
-            return Tuning(gates or {}, emulate, flags)
-        return Tuning({**self._spec.gates_of(kind), **(gates or {})}, emulate or self._spec.emulate, flags)
+        await _together(*(admin.create(resources.of(manifest), manifest) for manifest in manifests))
 
     async def _canary(self) -> bool:
         return await self._node_canary.sings(self.client(Actor.ADMIN))
-
-    def _hold(self, number: int = 0) -> HeldPort:
-        port = HeldPort(number)
-        self._ports.append(port)
-        return port
-
-    def _connect(self, url: str, actor: Actor, tap: Tap | None = None) -> Client:
-        pair = self._credentials.users[actor]
-        connection = Connection.from_pem(url, ca=self._credentials.ca, cert=pair.cert, key=pair.key)
-        return Client(connection, actor=actor, user_agent=_USER_AGENT, tap=tap)
 
     async def _hang_up(self) -> None:
         clients = list(self._clients.values())
@@ -458,30 +322,21 @@ class EmbeddedCluster:
             await client.aclose()
 
     def _server(self, name: str) -> str:
-        return f"https://{LOOPBACK}:{self._components[name].port}"
-
-    def _audit_log(self, name: str) -> Path:
-        return self.folder / f"audit-{name}.log"
+        return f"https://{LOOPBACK}:{self._built.components[name].port}"
 
     def _first_death(self) -> ComponentDied | None:
         """The first component, in the order of their starts, that has ended: why others fail as well."""
-        return next((part.process.died() for part in self._components.values() if part.process.ended), None)
+        parts = self._assembly.components.values() if self._assembly else ()
+        return next((part.process.died() for part in parts if part.process.ended), None)
 
     def _register(self, server: str | None = None) -> None:
         processes = {}
-        for name, part in self._components.items():
+        for name, part in self._built.components.items():
             if part.pid is not None:
                 with contextlib.suppress(ProcessLookupError):
                     processes[name] = ProcessId.of(part.pid)
         entry = registry.Entry(self.folder.name, self.spec, server or self.server, self._owner, processes)
         registry.write(self.folder, entry)
-
-
-_RESOURCES: Final = {
-    "ClusterRole": resources.CLUSTER_ROLES,
-    "ClusterRoleBinding": resources.CLUSTER_ROLE_BINDINGS,
-    "PriorityClass": resources.PRIORITY_CLASSES,
-}
 
 
 async def _together(*work: Coroutine[Any, Any, object]) -> None:

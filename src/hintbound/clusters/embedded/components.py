@@ -12,8 +12,8 @@ from hintbound.clusters.embedded.ports import LOOPBACK
 from hintbound.protocol import ComponentKind
 
 DISABLED_ADMISSION = ("ServiceAccount", "TaintNodesByCondition")
-"""ServiceAccount would make every pod wait for its namespace's token; TaintNodesByCondition taints a node until the
-node controller has seen it Ready. Both cost seconds per scenario and touch nothing that is judged."""
+"""ServiceAccount would make every pod wait for its namespace's token; TaintNodesByCondition taints a node
+until the node controller has seen it Ready. Both cost seconds per scenario and touch nothing judged."""
 
 OPEN_PATHS = "/healthz,/readyz,/livez,/metrics"
 
@@ -127,7 +127,7 @@ def scheduler(
 
 
 def scheduler_config(kubeconfig: Path, name: str, overrides: Mapping[str, object]) -> str:
-    """A KubeSchedulerConfiguration (as JSON, which YAML includes) that serves the pods of one `schedulerName`.
+    """A KubeSchedulerConfiguration (as JSON, which YAML includes) for the pods of one `schedulerName`.
 
     `overrides` replaces top-level keys; a profile in it without `schedulerName` gets this one.
     """
@@ -209,7 +209,7 @@ def _serving(port: int, server: KeyPair, ca: Path, kubeconfig: Path) -> list[str
         f"--tls-cert-file={server.cert}",
         f"--tls-private-key-file={server.key}",
         f"--client-ca-file={ca}",
-        # Our certificates are signed by the CA above, so neither look-up is needed to know who asks for metrics.
+        # Our certificates are signed by the CA above: no look-up is needed to know who asks for metrics.
         "--authentication-skip-lookup",
         f"--authentication-kubeconfig={kubeconfig}",
         f"--authorization-kubeconfig={kubeconfig}",

@@ -1,4 +1,4 @@
-"""Who is who in one embedded control plane: keys, certificates and kubeconfigs, made before anything starts."""
+"""Who is who in one control plane: keys, certificates and kubeconfigs, made before anything starts."""
 
 from __future__ import annotations
 

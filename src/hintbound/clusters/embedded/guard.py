@@ -1,9 +1,9 @@
-"""No orphans, whatever happens to us: a process group, and a guard outside of it that ends it when we are gone.
+"""No orphans, whatever happens to us: a process group, and a guard outside that ends it when we are gone.
 
-The guard is a shell that reads from a pipe which only we hold. Every component is started inside the group. When we
-end in any way, SIGKILL included, the kernel closes the pipe, the guard's `read` returns and it kills the group, again
-and again until the group is empty: a child that was just being started may join it late, or finds no group to
-join and gives up.
+The guard is a shell that reads from a pipe which only we hold. Every component is started inside the group.
+When we end in any way, SIGKILL included, the kernel closes the pipe, the guard's `read` returns and it
+kills the group, again and again until the group is empty: a child that was just being started may join it
+late, or finds no group to join and gives up.
 
 A cluster that shall outlive us is guarded too, until it is complete: then `disarm` sends the guard home.
 """

@@ -44,7 +44,7 @@ class Authority:
         return self.pair.cert
 
     def server(self, name: str) -> KeyPair:
-        """A serving certificate for loopback, which may also identify the server as a client (etcd needs both)."""
+        """A serving certificate for loopback, which may also be a client (etcd needs both)."""
         names = [x509.DNSName("localhost"), x509.DNSName("kubernetes.default.svc")]
         loopback = [x509.IPAddress(ipaddress.ip_address(ip)) for ip in ("127.0.0.1", "::1", "10.0.0.1")]
         both = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
@@ -80,7 +80,7 @@ class Authority:
         pair.cert.write_bytes(
             builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
         )
-        # EC PRIVATE KEY, not PKCS#8: the apiserver's service account loader reads both, older etcd only this one.
+        # EC PRIVATE KEY, not PKCS#8: the apiserver's service account loader reads both, older etcd only this.
         pem = key.private_bytes(
             serialization.Encoding.PEM,
             serialization.PrivateFormat.TraditionalOpenSSL,

@@ -1,11 +1,11 @@
 """Ports that nobody can take between choosing and listening.
 
-A socket with SO_REUSEPORT is bound and kept, never listened on; the component binds the same port with the same
-option (`--permit-port-sharing` of Kubernetes' components, `--socket-reuse-port` of etcd). The port stays ours over
-restarts of the component, and a socket that does not listen is never given a connection.
+A socket with SO_REUSEPORT is bound and kept, never listened on; the component binds the same port with the
+same option (`--permit-port-sharing` of Kubernetes' components, `--socket-reuse-port` of etcd). The port
+stays ours over restarts of the component, and a socket that does not listen is never given a connection.
 
-SO_REUSEPORT would let another hintbound of the same user hold the same port; a claim, an abstract Unix socket named
-after the port, tells them apart. The kernel drops it with the process.
+SO_REUSEPORT would let another hintbound of the same user hold the same port; a claim, an abstract Unix
+socket named after the port, tells them apart. The kernel drops it with the process.
 """
 
 from __future__ import annotations

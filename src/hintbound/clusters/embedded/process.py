@@ -1,7 +1,7 @@
-"""One component as a local process: start, wait until ready, stop, kill, pause, resume, restart; log in a file.
+"""One component as a local process: start, wait until ready, stop, kill, pause, resume, restart.
 
-A plain Popen that is polled, not asyncio's subprocess: that one kills its children when the loop is closed, and a
-cluster that was brought up to stay must outlive us.
+A plain Popen that is polled, not asyncio's subprocess: that one kills its children when the loop is closed,
+and a cluster that was brought up to stay must outlive us.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ class ComponentDied(Exception):
 
 @dataclass(slots=True)
 class Process:
-    """A component's command and, while it runs, its process. `group` is the process group to join, see guard.py."""
+    """A component's command and, while it runs, its process.
+
+    `group` is the process group to join, see guard.py.
+    """
 
     name: str
     kind: ComponentKind
@@ -77,7 +80,7 @@ class Process:
         return self._process is not None and self._process.poll() is not None
 
     async def start(self) -> None:
-        """Start the process; returns before it is ready. Raises ComponentDied when it cannot even be started."""
+        """Start the process; returns before it is ready. Raises ComponentDied when even that fails."""
         assert not self.running, f"{self.name} runs already"
         self._unwatch()
         try:
@@ -106,7 +109,7 @@ class Process:
         self._tell("ready")
 
     async def until(self, timeout: Seconds, holds: Ready, otherwise: str) -> None:
-        """Wait for something that the running process must bring about; `otherwise` is what to say if it does not."""
+        """Wait for something that the running process must bring about; `otherwise`: what to say if not."""
         deadline = time.monotonic() + timeout
         while self.running:
             if await holds():
@@ -191,7 +194,7 @@ class Process:
         self._tell(word)
 
     def let_go(self) -> None:
-        """Watch the process no longer. If it has ended by itself and that was not yet told, it is told now."""
+        """Watch the process no longer. If it has ended by itself and that is untold, it is told now."""
         if self._watcher and self._process and self._process.poll() is not None:
             self._exited(self._process.returncode)
         self._unwatch()
@@ -220,7 +223,7 @@ class Process:
 
 
 def _stands_still(pid: int) -> bool:
-    """Whether a child of ours is stopped: a signal reaches its many threads some moments after it was sent."""
+    """Whether a child of ours is stopped: a signal reaches its many threads only after some moments."""
     if not hasattr(os, "waitid"):  # macOS before Python 3.13
         return True
     with contextlib.suppress(ChildProcessError):
@@ -239,7 +242,7 @@ def _telling(log: Sequence[str], lines: int) -> list[str]:
 
 
 async def _ended(process: subprocess.Popen[bytes], every: Seconds) -> int:
-    while (code := process.poll()) is None:
+    while (code := process.poll()) is None:  # noqa: ASYNC110 - nobody tells of it
         await asyncio.sleep(every)
     return code
 
@@ -250,6 +253,6 @@ _KEPT = ("PATH", "HOME", "TMPDIR", "TZ", "LANG", "GOTRACEBACK")
 def hermetic(environ: Mapping[str, str]) -> dict[str, str]:
     """What a control plane's component needs of our environment, and nothing else.
 
-    Any flag of etcd, many settings of KWOK and client-go's gates can be set by variables, and proxies lead away.
+    Any flag of etcd, many settings of KWOK and client-go's gates can be set by variables; proxies lead away.
     """
     return {name: environ[name] for name in _KEPT if name in environ}

@@ -1,9 +1,9 @@
 """Which clusters of ours exist on this machine: one folder each, found again by a later command.
 
-A folder holds keys, configurations, etcd's data, and `cluster.json` with who owns the cluster and which processes
-it has. It never stands without that file: it is made under another name, and renamed when the file is in it.
-Making and pruning exclude each other, so that a folder that has just been made is never taken for a dead one of
-the same name.
+A folder holds keys, configurations, etcd's data, and `cluster.json` with who owns the cluster and which
+processes it has. It never stands without that file: it is made under another name, and renamed when the
+file is in it. Making and pruning exclude each other, so that a folder that has just been made is never
+taken for a dead one of the same name.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def end(folder: Path, entry: Entry) -> None:
 
 
 def prune() -> list[str]:
-    """Remove the folders of clusters that nothing runs for any more; returns their names. Raises CannotStart."""
+    """Remove the folders of clusters that nothing runs for; returns their names. Raises CannotStart."""
     if not root().is_dir():
         return []
     try:
@@ -192,7 +192,7 @@ def _is_fresh(folder: Path) -> bool:
 
 
 def _is_in_use(folder: Path) -> bool:
-    """Whether a process was started on it; for entries that cannot be read, say of another version of hintbound."""
+    """Whether a process was started on it; for entries that cannot be read, say of another hintbound."""
     import psutil
 
     path = f"{folder}{os.sep}"

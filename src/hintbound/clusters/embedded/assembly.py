@@ -1,0 +1,196 @@
+"""Builds the components of one control plane, each with its ports, its command and its sign of readiness."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from hintbound import data
+from hintbound.clusters.embedded import components
+from hintbound.clusters.embedded.component import EmbeddedComponent, answers, listens
+from hintbound.clusters.embedded.components import Tuning
+from hintbound.clusters.embedded.credentials import Credentials
+from hintbound.clusters.embedded.options import Options
+from hintbound.clusters.embedded.ports import LOOPBACK, HeldPort
+from hintbound.clusters.embedded.process import Process, Ready
+from hintbound.clusters.spec import ClusterSpec
+from hintbound.kube.client import Client
+from hintbound.kube.connection import Connection
+from hintbound.kube.exchange import Tap
+from hintbound.protocol import Actor, ComponentKind
+
+_USER_AGENT: Final = "hintbound"
+_KUBERNETES: Final = (ComponentKind.APISERVER, ComponentKind.CONTROLLER_MANAGER, ComponentKind.SCHEDULER)
+
+
+class Assembly:
+    """Of one cluster. Nothing is started here; `components` has all that was built, in that order."""
+
+    def __init__(
+        self,
+        spec: ClusterSpec,
+        options: Options,
+        *,
+        folder: Path,
+        group: int,
+        version: str,
+        binaries: Mapping[ComponentKind, Path],
+        changed: Callable[[], None],
+    ) -> None:
+        self._spec = spec
+        self._options = options
+        self._folder = folder
+        self._group = group
+        self._version = version
+        self._binaries = binaries
+        self._changed = changed
+        self._ports: list[HeldPort] = []
+        self.components: dict[str, EmbeddedComponent] = {}
+        self.apiserver_port = self.hold(options.apiserver_port)
+        self.credentials = Credentials(folder)
+
+    def etcd(self) -> EmbeddedComponent:
+        """To be built first: the apiservers must know its port."""
+        client_port, peer_port = self.hold(), self.hold()
+        self._etcd_port = client_port
+        command = components.etcd(
+            self._binaries[ComponentKind.ETCD],
+            data=self._folder / "etcd",
+            client=client_port.number,
+            peer=peer_port.number,
+            server=self.credentials.serving,
+            ca=self.credentials.ca,
+        )
+        ready = listens(client_port.number)
+        return self._add(ComponentKind.ETCD, ComponentKind.ETCD, "", command, [client_port, peer_port], ready)
+
+    def apiserver(
+        self, name: str, binary: Path, version: str, port: HeldPort, tuning: Tuning
+    ) -> EmbeddedComponent:
+        """The first one, or a further one on the same etcd."""
+        command = components.apiserver(
+            binary,
+            port=port.number,
+            etcd=self._etcd_port.number,
+            server=self.credentials.serving,
+            etcd_client=self.credentials.etcd_client,
+            ca=self.credentials.ca,
+            tokens=self.credentials.tokens,
+            audit_policy=self._options.audit_policy or data.folder("fixtures") / "audit-policy.yaml",
+            audit_log=self.audit_log(name),
+            tuning=tuning,
+        )
+        return self._add(name, ComponentKind.APISERVER, version, command, [port], None)
+
+    def scheduler(
+        self,
+        name: str,
+        scheduler_name: str,
+        binary: Path,
+        version: str,
+        config: Mapping[str, Any],
+        tuning: Tuning,
+    ) -> EmbeddedComponent:
+        """For the pods of this `schedulerName`; `config` replaces top-level keys of its configuration."""
+        kubeconfig = self.credentials.kubeconfig(components.USERS[ComponentKind.SCHEDULER])
+        file = self._folder / f"{name}.yaml"
+        file.write_text(components.scheduler_config(kubeconfig, scheduler_name, config))
+        port = self.hold()
+        command = components.scheduler(
+            binary,
+            port=port.number,
+            config=file,
+            server=self.credentials.serving,
+            ca=self.credentials.ca,
+            kubeconfig=kubeconfig,
+            tuning=tuning,
+        )
+        return self._add(name, ComponentKind.SCHEDULER, version, command, [port], None)
+
+    def controller_manager(self) -> EmbeddedComponent:
+        """There is one."""
+        port = self.hold()
+        command = components.controller_manager(
+            self._binaries[ComponentKind.CONTROLLER_MANAGER],
+            port=port.number,
+            server=self.credentials.serving,
+            ca=self.credentials.ca,
+            kubeconfig=self.credentials.kubeconfig(components.USERS[ComponentKind.CONTROLLER_MANAGER]),
+            tokens=self.credentials.tokens,
+            tuning=self.tuning(ComponentKind.CONTROLLER_MANAGER),
+        )
+        kind = ComponentKind.CONTROLLER_MANAGER
+        return self._add(kind, kind, self._version, command, [port], None)
+
+    def kwok(self, ready: Ready) -> EmbeddedComponent:
+        """The kubelet of all fake nodes; it cannot be asked whether it is ready."""
+        command = components.kwok(
+            self._binaries[ComponentKind.KWOK],
+            kubeconfig=self.credentials.kubeconfig(components.USERS[ComponentKind.KWOK]),
+            stages=self._folder / "stages.yaml",
+        )
+        return self._add(ComponentKind.KWOK, ComponentKind.KWOK, "", command, [], ready)
+
+    def _add(
+        self,
+        name: str,
+        kind: ComponentKind,
+        version: str,
+        command: Sequence[str],
+        ports: Sequence[HeldPort],
+        ready: Ready | None,
+    ) -> EmbeddedComponent:
+        client = None
+        if kind in _KUBERNETES:
+            client = self.connect(f"https://{LOOPBACK}:{ports[0].number}", Actor.ADMIN)
+            path = "/healthz" if kind == ComponentKind.CONTROLLER_MANAGER else "/readyz"
+            ready = ready or answers(client, path)
+        assert ready is not None
+        process = Process(
+            name=name,
+            kind=kind,
+            version=version,
+            command=components.last_wins([*command, *self._options.flags.get(kind, ())]),
+            log=(self._options.logs or self._folder / "logs") / f"{name}.log",
+            ready=ready,
+            group=self._group,
+            listener=self._options.listener,
+        )
+        part = EmbeddedComponent(process, ports, client, self._changed)
+        self.components[name] = part
+        return part
+
+    def tuning(
+        self,
+        kind: ComponentKind,
+        version: str | None = None,
+        gates: Mapping[str, bool] | None = None,
+        emulate: str | None = None,
+        flags: Sequence[str] = (),
+    ) -> Tuning:
+        """The SPEC's, and on top what one component is to have. Another version may know other gates."""
+        if version is not None:
+            return Tuning(gates or {}, emulate, flags)
+        return Tuning({**self._spec.gates_of(kind), **(gates or {})}, emulate or self._spec.emulate, flags)
+
+    def hold(self, number: int = 0) -> HeldPort:
+        """A port that is ours until `let_go`."""
+        port = HeldPort(number)
+        self._ports.append(port)
+        return port
+
+    def let_go(self) -> None:
+        """Of all ports."""
+        for port in self._ports:
+            port.release()
+
+    def connect(self, url: str, actor: Actor, tap: Tap | None = None) -> Client:
+        """A client that speaks as this actor to one of the servers."""
+        pair = self.credentials.users[actor]
+        connection = Connection.from_pem(url, ca=self.credentials.ca, cert=pair.cert, key=pair.key)
+        return Client(connection, actor=actor, user_agent=_USER_AGENT, tap=tap)
+
+    def audit_log(self, name: str) -> Path:
+        """Of an apiserver."""
+        return self._folder / f"audit-{name}.log"

@@ -1,0 +1,27 @@
+"""What one may want of an embedded control plane that does not belong into a SPEC."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hintbound.clusters.embedded.process import Listener
+from hintbound.protocol import ComponentKind
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Of one cluster."""
+
+    name: str = "shared"
+    """The cluster's name in a run's record."""
+    folder_name: str | None = None
+    """The name it is registered under; None for a random one."""
+    logs: Path | None = None
+    """Where components log; None for the cluster's own folder."""
+    apiserver_port: int = 0
+    audit_policy: Path | None = None
+    listener: Listener = lambda _event, _process, _facts: None
+    flags: Mapping[ComponentKind, Sequence[str]] = field(default_factory=dict)
+    """Further flags per kind; they replace ours of the same name."""
