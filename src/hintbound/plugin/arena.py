@@ -197,7 +197,9 @@ class Arena:
         beside = {"labelSelector": {"matchLabels": label}, "topologyKey": "kubernetes.io/hostname"}
         affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [beside]}}
         self._scouts.append(last.uid)
-        await self._return([await self._scout(spec={"affinity": affinity})])
+        scout = await self._scout(spec={"affinity": affinity})
+        with setting_the_stage():
+            await self.bound(scout)  # and stays, so that nothing goes on happening to pods on nodes
 
     async def _scout(self, **wanted: Any) -> Pod:
         scout = await self.pod("scout", cpu="0", priority="hintbound-high", **wanted)
@@ -441,9 +443,10 @@ class Arena:
     async def shown(
         self, resource: Resource, holds: Callable[[Json], bool], what: str, **selectors: Any
     ) -> Json:
-        """Wait until any object of this kind in the namespace is so; no recorder follows these. Raises
-        NotSeen."""
-        watch = self._admin.watch(resource, namespace=self.namespace, **selectors)
+        """Wait until any object of this kind (in the namespace, if it has one) is so; no recorder follows
+        these. Raises NotSeen."""
+        namespace = self.namespace if resource.namespaced else None
+        watch = self._admin.watch(resource, namespace=namespace, **selectors)
         try:
             async with asyncio.timeout(PATIENCE), watch:
                 async for event in watch:
