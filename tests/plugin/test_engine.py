@@ -292,7 +292,7 @@ def test_the_record_tells_when_a_scenario_began_and_what_it_came_to(store: Store
             {"exclusive": True},
             (
                 Verdict.SKIP,
-                "it needs a control plane of its own, and the embedded cluster is shared with others",
+                "it needs a control plane of its own, and the embedded cluster is shared",
             ),
         ),
         (
