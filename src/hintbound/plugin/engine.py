@@ -229,9 +229,7 @@ def _excuse(behaviour: Behaviour, stage: Stage) -> Judgement | None:
         reason = f"the {cluster.provider} cluster does not offer {', '.join(lacking)}"
         return Judgement(Verdict.SKIP, reason, cluster=stage.name)
     if behaviour.exclusive and Capability.RESTART_COMPONENT not in cluster.capabilities:
-        reason = (
-            f"it needs a control plane of its own, and the {cluster.provider} cluster is shared with others"
-        )
+        reason = f"it needs a control plane of its own, and the {cluster.provider} cluster is shared"
         return Judgement(Verdict.SKIP, reason, cluster=stage.name)
     try:
         if behaviour.applies.holds(stage.facts):
