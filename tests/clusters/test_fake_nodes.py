@@ -10,10 +10,11 @@ from hintbound.clusters.fake_nodes import FAKE_TAINT, fake_node, stages
 def test_node_is_born_ready_with_all_it_can_hold() -> None:
     node = fake_node("n1", cpu="2", memory="1Gi", pods=3, labels={"a": "b"})
 
-    assert node["metadata"]["annotations"] == {"kwok.x-k8s.io/node": "fake"}
+    assert node["metadata"]["annotations"]["kwok.x-k8s.io/node"] == "fake"
     assert node["metadata"]["labels"] == {
         "kubernetes.io/hostname": "n1",
         "kubernetes.io/os": "linux",
+        "beta.kubernetes.io/os": "linux",
         "a": "b",
     }
     assert node["status"]["capacity"] == {"cpu": "2", "memory": "1Gi", "pods": "3"}

@@ -13,6 +13,7 @@ import pytest_asyncio
 from hintbound.clusters.embedded.cluster import EmbeddedCluster
 from hintbound.clusters.fake_nodes import NODE_LABEL, TERMINATION_LABEL
 from hintbound.kube import resources
+from hintbound.kube.client import PatchType
 from hintbound.kube.exchange import Json
 from hintbound.protocol import Actor
 from tests.clusters.conftest import Pair
@@ -73,12 +74,14 @@ async def _delete(world: World, name: str, grace: int) -> None:
 
 
 async def _patch_now_and_then(world: World, names: list[str]) -> None:
-    """Between 0.3 and 1.5 s of a grace period of 2 s: each change makes KWOK count anew."""
+    """From 0.3 s on of a grace period of 2 s, until they are gone: each change makes KWOK count anew."""
     for turn in range(4):
         await asyncio.sleep(0.3)
         labels = {"metadata": {"labels": {"turn": str(turn)}}}
+        paths = [resources.PODS.path(world.namespace, name) for name in names]
+        content_type = PatchType.MERGE.value
         await asyncio.gather(
-            *(world.admin.patch(resources.PODS, name, labels, namespace=world.namespace) for name in names)
+            *(world.admin.request("PATCH", path, body=labels, content_type=content_type) for path in paths)
         )
 
 
@@ -131,6 +134,20 @@ async def test_slow_pod_takes_five_seconds_longer(deletions: Mapping[str, Deleti
     (late,) = _lateness(deletions, "slow")
 
     assert SLOW <= late < SLOW + 0.5 + BUSY, late
+
+
+async def test_node_that_is_born_ready_is_changed_by_nobody(world: World) -> None:
+    node = await world.node()
+    # That of another node, so that one knows that the controllers are at work.
+    other = await world.node(ready=False)
+    path = {"metadata": {"labels": {"beta.kubernetes.io/os": None}}}
+    await world.admin.patch(resources.NODES, other, path)
+    await until(
+        world.admin, resources.NODES, other, lambda o: "beta.kubernetes.io/os" in o["metadata"]["labels"]
+    )
+
+    seen = await world.admin.get(resources.NODES, node)
+    assert {entry["manager"] for entry in seen["metadata"]["managedFields"]} == {"hintbound"}
 
 
 async def test_node_without_conditions_becomes_ready_and_is_kept_so_by_a_lease(world: World) -> None:

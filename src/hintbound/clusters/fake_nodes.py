@@ -24,6 +24,11 @@ FAKE_TAINT: Final = {"key": FAKE_ANNOTATION, "value": "fake", "effect": "NoSched
 """On fake nodes of clusters that others use too, so that no stranger's pod lands there."""
 
 
+_OS_LABELS: Final = {"kubernetes.io/os": "linux", "beta.kubernetes.io/os": "linux"}
+_CONTROLLERS_ANNOTATION: Final = {"node.alpha.kubernetes.io/ttl": "0"}
+"""What controllers would add at some later moment: a node that changes wakes pods that wait for one."""
+
+
 class Canary:
     """A node whose Ready proves that KWOK works: no health endpoint would prove as much."""
 
@@ -83,8 +88,8 @@ def fake_node(
         "kind": "Node",
         "metadata": {
             "name": name,
-            "annotations": {FAKE_ANNOTATION: "fake"},
-            "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", **(labels or {})},
+            "annotations": {FAKE_ANNOTATION: "fake", **_CONTROLLERS_ANNOTATION},
+            "labels": {"kubernetes.io/hostname": name, **_OS_LABELS, **(labels or {})},
         },
         "spec": {"taints": [dict(taint) for taint in taints]} if taints else {},
         "status": {"capacity": capacity, "allocatable": capacity, "conditions": conditions},

@@ -88,6 +88,8 @@ class SchedulerSpec:
     """Top-level keys of KubeSchedulerConfiguration to replace."""
     version: str | None = None
     """Another Kubernetes version than the cluster's."""
+    emulate: str | None = None
+    """The minor whose table of gates it goes by; the cluster's gates are then not added."""
     flags: Sequence[str] = ()
     server: str | None = None
     """The name of the apiserver that it speaks to; None for the first."""
@@ -101,6 +103,7 @@ class ApiserverSpec:
     """Added to the cluster's gates; with another version they are all it has."""
     version: str | None = None
     emulate: str | None = None
+    """As for a scheduler."""
     flags: Sequence[str] = ()
 
 

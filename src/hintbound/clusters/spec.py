@@ -2,6 +2,7 @@
 
 * `embedded`: the default version
 * `embedded:1.34,NominatedNodeNameForExpectation=true`
+* `embedded:1.35,@clearing-only`: a set of gates by name, see gatesets.py; single gates win over it
 * `embedded:1.37,emulate=1.35`: a newer binary that behaves by an older table of gates
 * `embedded:1.35,kube-scheduler.SchedulerAsyncAPICalls=true`: a gate for one component only
 * `embedded:src=DIR`: builds a Kubernetes checkout
@@ -15,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hintbound.clusters.gatesets import GATE_SETS
 from hintbound.errors import CannotStart, one_of
 from hintbound.protocol import ComponentKind
 
@@ -60,11 +62,16 @@ def parse(text: str) -> ClusterSpec:
         raise one_of("cluster provider", provider, list(PROVIDERS))
     target = ""
     options: dict[str, str] = {}
+    named: dict[str, bool] = {}
     for index, part in enumerate(part.strip() for part in rest.split(",")):
         key, equals, value = part.partition("=")
         if not part:
             continue
-        if not equals and index == 0:
+        if part.startswith("@"):
+            if part[1:] not in GATE_SETS:
+                raise one_of("gate set", part, [f"@{name}" for name in GATE_SETS])
+            named.update(GATE_SETS[part[1:]].gates)
+        elif not equals and index == 0:
             target = part
         elif not equals:
             raise CannotStart(
@@ -75,8 +82,8 @@ def parse(text: str) -> ClusterSpec:
         else:
             options[key] = value
     if provider == "existing":
-        return _existing(text, target, options)
-    return _embedded(text, target, options)
+        return _existing(text, target, {**dict.fromkeys(named, ""), **options})
+    return _embedded(text, target, named, options)
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -98,8 +105,8 @@ def _existing(text: str, target: str, options: Mapping[str, str]) -> ClusterSpec
     return ClusterSpec("existing", target)
 
 
-def _embedded(text: str, target: str, options: Mapping[str, str]) -> ClusterSpec:
-    gates: dict[str, bool] = {}
+def _embedded(text: str, target: str, named: Mapping[str, bool], options: Mapping[str, str]) -> ClusterSpec:
+    gates: dict[str, bool] = dict(named)
     per_kind: dict[ComponentKind, dict[str, bool]] = {}
     emulate: str | None = None
     src: Path | None = None

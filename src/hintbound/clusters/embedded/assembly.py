@@ -169,10 +169,10 @@ class Assembly:
         emulate: str | None = None,
         flags: Sequence[str] = (),
     ) -> Tuning:
-        """The SPEC's, and on top what one component is to have. Another version may know other gates."""
-        if version is not None:
+        """The SPEC's, and on top what one component is to have. Other versions may know other gates."""
+        if version is not None or emulate is not None:
             return Tuning(gates or {}, emulate, flags)
-        return Tuning({**self._spec.gates_of(kind), **(gates or {})}, emulate or self._spec.emulate, flags)
+        return Tuning({**self._spec.gates_of(kind), **(gates or {})}, self._spec.emulate, flags)
 
     def hold(self, number: int = 0) -> HeldPort:
         """A port that is ours until `let_go`."""

@@ -192,7 +192,7 @@ class EmbeddedCluster:
         """Start a scheduler of one's own. Raises ComponentDied, CannotStart."""
         binary, version = await self._binary(ComponentKind.SCHEDULER, spec.version)
         flags = [*spec.flags, *([f"--master={self._server(spec.server)}"] if spec.server else [])]
-        tuning = self._built.tuning(ComponentKind.SCHEDULER, spec.version, spec.gates, None, flags)
+        tuning = self._built.tuning(ComponentKind.SCHEDULER, spec.version, spec.gates, spec.emulate, flags)
         part = self._built.scheduler(
             f"{ComponentKind.SCHEDULER}-{next(self._counter)}",
             spec.scheduler_name,
