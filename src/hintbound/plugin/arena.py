@@ -386,7 +386,8 @@ class Arena:
             if error.status != code:
                 raise answered(error, f"a refusal with {code}") from error
             return error
-        raise AssertionError(f"awaited {code}, but the write was accepted: {summary(answer)}")
+        came = answer if answer.get("kind") == "Status" else summary(answer)  # a binding is answered so
+        raise AssertionError(f"awaited {code}, but the write was accepted: {came}")
 
     async def accepted(self, act: Awaitable[Json]) -> Json:
         """Await an act that must be accepted; gives the answer."""
