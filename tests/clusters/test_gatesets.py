@@ -34,7 +34,7 @@ def test_a_set_leads_where_no_version_is_named() -> None:
 
 
 def test_an_unknown_set_is_told_with_the_nearest() -> None:
-    with pytest.raises(CannotStart, match="unknown gate set '@nnn-of'. Did you mean '@nnn-off'"):
+    with pytest.raises(CannotStart, match=r"unknown gate set '@nnn-of'\. Did you mean '@nnn-off'"):
         parse("embedded:1.35,@nnn-of")
 
 

@@ -10,7 +10,7 @@ import click
 
 @click.group()
 def command() -> None:
-    """List behaviours or Kubernetes versions."""
+    """List behaviours, Kubernetes versions or sets of gates."""
 
 
 @command.command()
@@ -45,3 +45,13 @@ def versions(form: str) -> None:
         return
     for row in rows:
         click.echo(f"{row['version']}{'  (default)' if row['default'] else ''}")
+
+
+@command.command("gate-sets")
+def gate_sets() -> None:
+    """The sets of feature gates that a SPEC may name: embedded:1.35,@clearing-only."""
+    from hintbound.clusters.gatesets import GATE_SETS
+
+    for name, gate_set in GATE_SETS.items():
+        gates = ", ".join(f"{gate}={str(on).lower()}" for gate, on in gate_set.gates.items())
+        click.echo(f"@{name:<22} from 1.{gate_set.since} on: {gates or 'nothing is set'}")
