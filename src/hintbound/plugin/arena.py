@@ -233,9 +233,8 @@ class Arena:
         """A kube-scheduler of this scenario alone, from now on the one of its pods; its metrics are about
         nothing else. `through`: the apiserver that it speaks to."""
         self.scheduler_name = f"scheduler-{self._name}" + (f"-{len(self._own)}" if self._own else "")
-        flags = [f"--emulated-version={emulate}"] if emulate else []
         server = through.name if through else None
-        spec = SchedulerSpec(self.scheduler_name, gates or {}, config or {}, flags=flags, server=server)
+        spec = SchedulerSpec(self.scheduler_name, gates or {}, config or {}, emulate=emulate, server=server)
         component = await self._stage.cluster.add_scheduler(spec)
         self._own.append(component)
         return component
