@@ -1,0 +1,26 @@
+"""The write that nominates."""
+
+from hintbound.plugin import Arena, Capability, behaviour
+
+SCHEDULER = "system:kube-scheduler"
+
+
+@behaviour(
+    "NNN-PREEMPT-ONE-PATCH",
+    must="A preemption sends exactly one PATCH that names a node, and that PATCH says Unschedulable as well.",
+    why="A version with the one and not the other makes autoscalers add a node that nobody needs.",
+    needs=[Capability.FAKE_NODES, Capability.AUDIT],
+    source="KEP-5278 W1, kubernetes#89111; measured 1.33.13-1.37.2",
+)
+async def test_one_patch_nominates(arena: Arena) -> None:
+    (node,) = await arena.nodes(1, cpu="4")
+    await arena.running_pod(node, cpu="4", priority="hintbound-low", grace=1)
+
+    preemptor = await arena.pod("preemptor", cpu="4", priority="hintbound-high")
+    assert await arena.bound(preemptor) == node
+
+    patches = [r for r in (await arena.life(preemptor)).requests if r.verb == "patch" and r.user == SCHEDULER]
+    naming = [r.body["status"] for r in patches if "nominatedNodeName" in r.body["status"]]
+    assert [status["nominatedNodeName"] for status in naming] == [node], "what the PATCHes named, one by one"
+    said = {c["type"]: c.get("reason") for c in naming[0].get("conditions", ())}
+    assert said.get("PodScheduled") == "Unschedulable", "the PATCH that nominates does not say so"
