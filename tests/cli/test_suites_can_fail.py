@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -16,24 +15,15 @@ import pytest
 from hintbound import data
 from hintbound.plugin import catalogue
 from hintbound.protocol import Level
+from tests.cli import apiserver_breaks
+from tests.cli.breaks import DEFAULT, OTHER_GATES, Break
 from tests.cli.programs import Ended, Programs
 
-DEFAULT = "embedded:1.35"
-OTHER_GATES = "embedded:1.34,NominatedNodeNameForExpectation=true,ClearingNominatedNodeNameAfterBinding=false"
 MISSING_CLAIM = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "missing"}}]}
 
 
-@dataclass(frozen=True)
-class Break:
-    """How a sentence is broken, and how its behaviour must say so."""
-
-    said: str
-    """A pattern of the reason."""
-    where: str = DEFAULT
-    changes: dict[str, str] = field(default_factory=dict)
-
-
 BREAKS = {
+    **apiserver_breaks.BREAKS,
     "NNN-FIELD-DROPPED-AT-CREATE": Break(
         "assert 'some-node' == ''",
         changes={
