@@ -1,0 +1,63 @@
+"""Facts about a pod that one who may only patch `pods/status` can forge or wipe."""
+
+from hintbound.kube.client import PatchType
+from hintbound.plugin import Arena, behaviour, scheduled
+
+
+@behaviour(
+    "NNN-DAMAGE-SCHEDULED-FORGED",
+    must="`pods/status` takes the condition PodScheduled=True for a pod that has no node.",
+    why="Readers must look at `spec.nodeName`: the condition is a claim of whoever may patch the status.",
+    severity="hazard",
+    source="kubernetes validation.ValidatePodStatusUpdate; measured 1.33.13-1.37.2",
+)
+async def test_scheduled_condition_can_be_forged(arena: Arena) -> None:
+    pod = await arena.pod(scheduler="hintbound-nobody")
+
+    forged = {"type": "PodScheduled", "status": "True"}
+    await arena.accepted(arena.patch_status(pod, {"conditions": [forged]}))
+
+    now = await arena.now(pod)
+    assert scheduled(now).get("status") == "True"
+    assert now["spec"].get("nodeName", "") == ""
+
+
+@behaviour(
+    "NNN-DAMAGE-IP-FORGED",
+    must="`pods/status` takes any valid address as podIP.",
+    why="Services send their traffic where this address points, so the right to hint is also the right to "
+    "divert.",
+    severity="hazard",
+    source="kubernetes validation.ValidatePodStatusUpdate; measured 1.33.13-1.37.2",
+)
+async def test_pod_ip_can_be_forged(arena: Arena) -> None:
+    pod = await arena.pod(scheduler="hintbound-nobody")
+
+    address = "192.0.2.1"
+    await arena.accepted(arena.patch_status(pod, {"podIP": address, "podIPs": [{"ip": address}]}))
+
+    assert (await arena.now(pod))["status"]["podIP"] == address
+
+
+@behaviour(
+    "NNN-DAMAGE-STATUS-WIPED",
+    must="A merge patch of `pods/status` with null, or a strategic one with `$patch: replace`, removes the "
+    "whole status but qosClass.",
+    why="Phase, conditions and the scheduler's nomination go with one careless write, and nothing restores "
+    "them while the pod waits.",
+    severity="hazard",
+    source="RFC 7396, kubernetes podStatusStrategy.PrepareForUpdate; measured 1.33.13-1.37.2",
+)
+async def test_status_can_be_wiped(arena: Arena) -> None:
+    pod = await arena.pod(scheduler="hintbound-nobody")
+    waiting = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    full = {"nominatedNodeName": "node-a", "conditions": [waiting]}
+    replaced = {"$patch": "replace", "nominatedNodeName": "node-b"}
+
+    await arena.patch_status(pod, full)
+    nulled = await arena.accepted(arena.write_status(pod, {"status": None}))
+    await arena.patch_status(pod, full)
+    left = await arena.accepted(arena.write_status(pod, {"status": replaced}, PatchType.STRATEGIC))
+
+    assert nulled["status"] == {"qosClass": "Burstable"}
+    assert left["status"] == {"qosClass": "Burstable", "nominatedNodeName": "node-b"}
