@@ -1,0 +1,123 @@
+"""`hintbound matrix`: judge every version with every set of gates and lay the verdicts side by side."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hintbound.errors import CannotStart, one_of
+from hintbound.protocol import EXIT_CODES, ExitCode, worst
+
+if TYPE_CHECKING:
+    from hintbound.report.matrix import Row
+    from hintbound.report.model import Run
+
+EMULATED = (("1.37.2", "1.34"), ("1.37.2", "1.35"))
+"""A binary and the older minor by whose table of gates it is to behave."""
+
+
+@click.command()
+@click.option("--version", "versions", multiple=True, metavar="VERSION", help="[default: every pinned one]")
+@click.option("--gate-set", "sets", multiple=True, metavar="NAME", help="[default: every set]")
+@click.option("--into", type=click.Path(path_type=Path), default="docs", show_default=True)
+@click.option(
+    "--at-once", type=click.IntRange(1, 16), default=2, show_default=True, help="Runs side by side."
+)
+def command(versions: tuple[str, ...], sets: tuple[str, ...], into: Path, at_once: int) -> int:
+    """Run the suites on every version and set of gates; write matrix.json and matrix.md.
+
+    Exits 1 when a sentence is broken anywhere and 2 when something was not proven.
+    """
+    from hintbound import __version__, assets
+    from hintbound.plugin import catalogue
+    from hintbound.report import matrix, matrix_markdown
+
+    columns = list(_columns(versions, sets))
+    assets.etcd()
+    assets.kwok()
+    for version in dict.fromkeys(column.partition(" ")[0] for column, _ in columns):
+        assets.control_plane(version)  # one after the other: each build takes all cores
+    rows = [_row(entry) for entry in catalogue.collect()]
+    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(at_once) as pool:
+        judged = pool.map(lambda column: _judge(column[0], column[1], Path(scratch)), columns)
+        runs = list(zip([column for column, _ in columns], judged, strict=True))
+    result = matrix.build(__version__, rows, runs)
+    into.mkdir(parents=True, exist_ok=True)
+    (into / "matrix.json").write_text(json.dumps(result.to_json(), indent=1) + "\n")
+    (into / matrix_markdown.FILE).write_text(matrix_markdown.write(result, findings(into / "findings")))
+    return EXIT_CODES[worst(run.verdict for _, run in runs)]
+
+
+def findings(folder: Path) -> dict[str, list[str]]:
+    """Which pages of `docs/findings` tell of which behaviour: those that name its id."""
+    from hintbound.plugin import catalogue
+
+    pages = {page.stem: page.read_text() for page in sorted(folder.glob("*.md"))}
+    known = [entry.behaviour.id for entry in catalogue.collect()]
+    return {
+        behaviour: found
+        for behaviour in known
+        if (found := [name for name, text in pages.items() if f"`{behaviour}`" in text])
+    }
+
+
+def _columns(versions: tuple[str, ...], sets: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Each cluster's id and SPEC."""
+    from hintbound import assets
+    from hintbound.clusters.gatesets import GATE_SETS
+
+    for wanted in sets:
+        if wanted.lstrip("@") not in GATE_SETS:
+            raise one_of("gate set", wanted, list(GATE_SETS))
+    chosen = {wanted.lstrip("@") for wanted in sets} or set(GATE_SETS)
+    exact = [assets.resolve_version(version) for version in versions] or assets.versions()
+    for version in exact:
+        minor = int(version.split(".")[1])
+        for name, gate_set in GATE_SETS.items():
+            if name in chosen and gate_set.since <= minor:
+                yield f"{version} @{name}", f"embedded:{version}" + ("" if name == "default" else f",@{name}")
+    if not sets:
+        for version, older in EMULATED:
+            if version in exact:
+                yield f"{version} @emulate-{older}", f"embedded:{version},emulate={older}"
+
+
+def _judge(column: str, spec: str, scratch: Path) -> Run:
+    """One run in a process of its own, so that several can go side by side."""
+    from hintbound.report import run_json
+
+    reports = scratch / column.replace(" ", "-")
+    judge = [sys.executable, "-m", "hintbound", "run", "--profile", "all", "--cluster", spec]
+    done = subprocess.run([*judge, "--reports", str(reports)], capture_output=True, text=True, check=False)
+    if done.returncode not in (ExitCode.PASS, ExitCode.FAIL, ExitCode.UNKNOWN):
+        raise CannotStart(f"{spec} could not be judged: {done.stderr.strip() or done.stdout.strip()}")
+    run = run_json.read(reports / "latest" / "run.json")
+    click.echo(f"{column}: {run.verdict} in {run.duration_seconds:.0f} s", err=True)
+    return run
+
+
+def _row(entry: object) -> Row:
+    from hintbound.plugin.catalogue import Entry
+    from hintbound.report.matrix import Row
+
+    assert isinstance(entry, Entry)
+    behaviour = entry.behaviour
+    return Row(
+        behaviour.id,
+        behaviour.must,
+        behaviour.why,
+        behaviour.level,
+        str(behaviour.severity),
+        behaviour.applies.text,
+        behaviour.source,
+        entry.file,
+        {},
+    )

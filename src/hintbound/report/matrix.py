@@ -1,0 +1,188 @@
+"""The matrix: every behaviour on every cluster, as one value that is stored, shown, and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from hintbound.errors import CannotStart, one_of
+from hintbound.protocol import (
+    CLEARING_NOMINATED_NODE_NAME_AFTER_BINDING,
+    NOMINATED_NODE_NAME_FOR_EXPECTATION,
+    Level,
+    Verdict,
+)
+from hintbound.report.model import Outcome, Run
+
+FORMAT: Final = "hintbound.dev/matrix/v1alpha1"
+SHOWN_GATES: Final = (NOMINATED_NODE_NAME_FOR_EXPECTATION, CLEARING_NOMINATED_NODE_NAME_AFTER_BINDING)
+"""The gates that a column names; all others are in the run's own report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One cluster: a version and a set of gates."""
+
+    id: str
+    """`1.35.4 @nnn-on`."""
+    spec: str
+    """What to pass to `--cluster` to judge it again."""
+    version: str
+    """Of its kube-apiserver, as it says itself."""
+    gates: Mapping[str, bool]
+    """Those of SHOWN_GATES that it knows, as its components say themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What one behaviour came to on one cluster."""
+
+    verdict: Verdict
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One behaviour on every cluster."""
+
+    behaviour: str
+    must: str
+    why: str
+    level: Level
+    severity: str
+    applies: str
+    source: str
+    file: str
+    cells: Mapping[str, Cell]
+    """By a column's id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """All of it."""
+
+    suite_version: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+
+    def column(self, wanted: str) -> Column:
+        """The column of an id, or of a version (`1.35`: its newest) with its gates. Raises CannotStart."""
+        known = [column.id for column in self.columns]
+        version, _, gates = wanted.partition("@")
+        tail = f"@{gates or 'default'}"
+        fits = [c for c in self.columns if c.id.endswith(f" {tail}") and _of(c.id, version.strip(" ,"))]
+        if not fits:
+            raise one_of("cluster in the matrix", wanted, known)
+        return fits[-1]
+
+    def outcomes(self, column: Column) -> list[Outcome]:
+        """What a column holds, as a run would give it."""
+        return [
+            Outcome(
+                behaviour=row.behaviour,
+                must=row.must,
+                level=row.level,
+                verdict=row.cells[column.id].verdict,
+                reason=row.cells[column.id].reason,
+                why=row.why,
+                source=row.source,
+                applies=row.applies,
+                file=row.file,
+            )
+            for row in self.rows
+            if column.id in row.cells
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """As `matrix.json` keeps it."""
+        return {
+            "format": FORMAT,
+            "suiteVersion": self.suite_version,
+            "columns": [
+                {"id": c.id, "spec": c.spec, "version": c.version, "gates": dict(c.gates)}
+                for c in self.columns
+            ],
+            "rows": [_row_to_json(row) for row in self.rows],
+        }
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Matrix:
+        """Read it back. Raises CannotStart for what is no matrix of this format."""
+        if record.get("format") != FORMAT:
+            raise CannotStart(
+                f"this is no matrix of the format {FORMAT}.", next_step="Make one: hintbound matrix."
+            )
+        columns = tuple(Column(**column) for column in record["columns"])
+        return cls(record["suiteVersion"], columns, tuple(map(_row_from_json, record["rows"])))
+
+
+def build(suite_version: str, catalogue: Iterable[Row], runs: Sequence[tuple[str, Run]]) -> Matrix:
+    """Lay the runs beside each other: rows from `catalogue` (without cells), columns by the runs' ids."""
+    columns = tuple(_column(name, run) for name, run in runs)
+    cells: dict[str, dict[str, Cell]] = {}
+    for name, run in runs:
+        for outcome in run.outcomes:
+            cells.setdefault(outcome.behaviour, {})[name] = Cell(outcome.verdict, outcome.reason)
+    rows = tuple(
+        Row(
+            row.behaviour,
+            row.must,
+            row.why,
+            row.level,
+            row.severity,
+            row.applies,
+            row.source,
+            row.file,
+            cells.get(row.behaviour, {}),
+        )
+        for row in sorted(catalogue, key=lambda row: (row.file, row.behaviour))
+    )
+    return Matrix(suite_version, columns, rows)
+
+
+def _column(name: str, run: Run) -> Column:
+    gates: dict[str, bool] = {}
+    version = ""
+    for _, component in run.components():
+        version = version or (component.version if component.kind == "kube-apiserver" else "")
+        for gate in SHOWN_GATES:
+            if component.gates and gate in component.gates:
+                gates.setdefault(gate, component.gates[gate])
+    return Column(name, run.cluster_spec, version.removeprefix("v"), gates)
+
+
+def _of(column: str, version: str) -> bool:
+    exact = column.partition(" ")[0]
+    return exact == version or exact.startswith(f"{version}.")
+
+
+def _row_to_json(row: Row) -> dict[str, Any]:
+    cells = {
+        column: {"verdict": str(cell.verdict), **({"reason": cell.reason} if _worth(cell) else {})}
+        for column, cell in row.cells.items()
+    }
+    return {
+        "behaviour": row.behaviour,
+        "must": row.must,
+        "why": row.why,
+        "level": str(row.level),
+        "severity": row.severity,
+        "applies": row.applies,
+        "source": row.source,
+        "file": row.file,
+        "cells": cells,
+    }
+
+
+def _worth(cell: Cell) -> bool:
+    """A reason that the row does not say already."""
+    return bool(cell.reason) and cell.verdict is not Verdict.NOT_SUPPORTED
+
+
+def _row_from_json(record: Mapping[str, Any]) -> Row:
+    cells = {
+        column: Cell(Verdict(cell["verdict"]), cell.get("reason", ""))
+        for column, cell in record["cells"].items()
+    }
+    return Row(**{**record, "level": Level(record["level"]), "cells": cells})
