@@ -1,0 +1,88 @@
+"""A hint when an attempt fails for another reason than that nothing fits."""
+
+from hintbound.plugin import Arena, Capability, behaviour, nomination, scheduled
+from hintbound.plugin.extenders import extender
+from hintbound.plugin.policies import refuse_bindings
+
+KEEPS = 'version(scheduler, "==1.34") and gate(scheduler, NominatedNodeNameForExpectation)'
+OWN = [Capability.FAKE_NODES, Capability.OWN_SCHEDULER]
+CLEARED = "kubernetes#135007; measured 1.33.13-1.37.2"
+KEPT = "kubernetes#133276; measured 1.34.0 and 1.34.4 with the gate on"
+
+
+@behaviour(
+    "NNN-CLEAR-ERROR",
+    must="An attempt that fails with an error, say of an extender, clears the hint.",
+    why="One failure of somebody else's service costs the pod its planned place; the nominator must hint "
+    "again.",
+    applies=f"not ({KEEPS})",
+    needs=OWN,
+    source=f"KEP-5278 C4, {CLEARED}",
+)
+async def test_error_clears_the_hint(arena: Arena) -> None:
+    hinted, after = await hint_after_an_error(arena)
+    assert after == "", f"the hint at {hinted} was kept"
+
+
+@behaviour(
+    "NNN-KEPT-ERROR",
+    must="In 1.34 with NominatedNodeNameForExpectation an attempt that fails with an error keeps the hint.",
+    why="1.34 promised external writers that the scheduler keeps their value; 1.35 took it back.",
+    applies=KEEPS,
+    needs=OWN,
+    source=f"KEP-5278 C4, {KEPT}",
+)
+async def test_error_keeps_the_hint(arena: Arena) -> None:
+    hinted, after = await hint_after_an_error(arena)
+    assert after == hinted
+
+
+@behaviour(
+    "NNN-CLEAR-BINDING-REFUSED",
+    must="When the binding of a hinted pod is refused the hint is cleared.",
+    why="A webhook or policy that says no once sends the pod back to the full scan.",
+    applies=f"not ({KEEPS})",
+    needs=[Capability.FAKE_NODES],
+    source=f"KEP-5278 C6, {CLEARED}",
+)
+async def test_refused_binding_clears_the_hint(arena: Arena) -> None:
+    hinted, after = await hint_after_a_refused_binding(arena)
+    assert after == "", f"the hint at {hinted} was kept"
+
+
+@behaviour(
+    "NNN-KEPT-BINDING-REFUSED",
+    must="In 1.34 with NominatedNodeNameForExpectation the hint stays when the binding of its pod is "
+    "refused.",
+    why="1.34 promised external writers that the scheduler keeps their value; 1.35 took it back.",
+    applies=KEEPS,
+    needs=[Capability.FAKE_NODES],
+    source=f"KEP-5278 C6, {KEPT}",
+)
+async def test_refused_binding_keeps_the_hint(arena: Arena) -> None:
+    hinted, after = await hint_after_a_refused_binding(arena)
+    assert after == hinted
+
+
+async def hint_after_an_error(arena: Arena) -> tuple[str, str]:
+    async with extender() as failing:
+        await arena.own_scheduler(config=failing.config)
+        (node,) = await arena.nodes(1)
+        failing.error = "out of order"
+        return node, await hint_after_a_failed_attempt(arena, node)
+
+
+async def hint_after_a_refused_binding(arena: Arena) -> tuple[str, str]:
+    (node,) = await arena.nodes(1)
+    await refuse_bindings(arena)
+    return node, await hint_after_a_failed_attempt(arena, node)
+
+
+async def hint_after_a_failed_attempt(arena: Arena, node: str) -> str:
+    pod = await arena.gated_pod()
+    await arena.hint(pod, node)
+    await arena.ungate(pod)
+    failed = f"{pod} to fail with SchedulerError"
+    return nomination(
+        await arena.until(pod, lambda o: scheduled(o).get("reason") == "SchedulerError", failed)
+    )

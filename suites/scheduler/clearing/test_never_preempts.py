@@ -1,0 +1,42 @@
+"""A hint on a pod that never preempts."""
+
+from hintbound.plugin import Arena, Capability, behaviour, nomination
+
+SOURCE = "kubernetes PodEligibleToPreemptOthers C8; measured 1.33.13-1.37.2"
+
+
+@behaviour(
+    "NNN-KEPT-NEVER",
+    must="A pod with `preemptionPolicy: Never` keeps its hint when nothing fits.",
+    why="The hint goes on reserving room and hides the pod from autoscalers; only its nominator can end it.",
+    severity="hazard",
+    needs=[Capability.FAKE_NODES],
+    source=SOURCE,
+)
+async def test_never_keeps_its_hint(arena: Arena) -> None:
+    (small,) = await arena.nodes(1, cpu="1")
+    pod = await arena.gated_pod(cpu="2", priority="hintbound-never")
+
+    await arena.hint(pod, small)
+    await arena.ungate(pod)
+
+    assert nomination(await arena.unschedulable(pod)) == small
+
+
+@behaviour(
+    "NNN-KEPT-NEVER-GHOST",
+    must="A pod with `preemptionPolicy: Never` keeps its hint also when the hinted node does not exist.",
+    why="An autoscaler that skips nominated pods waits for ever for a node that nobody will make.",
+    severity="hazard",
+    needs=[Capability.FAKE_NODES],
+    source=SOURCE,
+)
+async def test_never_keeps_its_hint_at_a_ghost(arena: Arena) -> None:
+    await arena.nodes(1, cpu="1")
+    ghost = arena.future_node()
+    pod = await arena.gated_pod(cpu="2", priority="hintbound-never")
+
+    await arena.hint(pod, ghost)
+    await arena.ungate(pod)
+
+    assert nomination(await arena.unschedulable(pod)) == ghost

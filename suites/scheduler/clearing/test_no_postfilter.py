@@ -1,0 +1,58 @@
+"""A hint where no plugin preempts."""
+
+from hintbound.plugin import Arena, Capability, behaviour, nomination
+
+NOTHING_PREEMPTS = {"profiles": [{"plugins": {"postFilter": {"disabled": [{"name": "*"}]}}}]}
+SINCE = 'version(scheduler, ">=1.35")'
+OWN = [Capability.FAKE_NODES, Capability.OWN_SCHEDULER]
+
+
+@behaviour(
+    "NNN-CLEAR-NO-POSTFILTER",
+    must="From 1.35 on a hint is cleared when nothing fits, also where no PostFilter plugin is configured.",
+    why="Clusters that switch preemption off must not collect stale hints.",
+    applies=SINCE,
+    needs=OWN,
+    source="kubernetes#135007 C7; measured 1.35.4-1.37.2",
+)
+async def test_hint_is_cleared_without_postfilter(arena: Arena) -> None:
+    _hinted, after = await hint_where_nothing_preempts(arena)
+    assert after == ""
+
+
+@behaviour(
+    "NNN-KEPT-NO-POSTFILTER",
+    must="Before 1.35 a hint stays when nothing fits and no PostFilter plugin is configured.",
+    why="Only preemption cleared hints: with it switched off a stale hint reserves for ever.",
+    severity="hazard",
+    applies=f"not {SINCE}",
+    needs=OWN,
+    source="kubernetes handleSchedulingFailure C7; measured 1.33.13-1.34.4",
+)
+async def test_hint_is_kept_without_postfilter(arena: Arena) -> None:
+    hinted, after = await hint_where_nothing_preempts(arena)
+    assert after == hinted
+
+
+@behaviour(
+    "NNN-CLEAR-NO-POSTFILTER-NEVER",
+    must="From 1.35 on, where no PostFilter plugin is configured, a pod that never preempts loses its hint, "
+    "too.",
+    why="The same pod keeps it in a default cluster: what happens to a hint depends on the scheduler's "
+    "configuration.",
+    applies=SINCE,
+    needs=OWN,
+    source="kubernetes#135007 C7; measured 1.35.4-1.37.2",
+)
+async def test_never_loses_the_hint_without_postfilter(arena: Arena) -> None:
+    _hinted, after = await hint_where_nothing_preempts(arena, priority="hintbound-never")
+    assert after == ""
+
+
+async def hint_where_nothing_preempts(arena: Arena, priority: str | None = None) -> tuple[str, str]:
+    await arena.own_scheduler(config=NOTHING_PREEMPTS)
+    (small,) = await arena.nodes(1, cpu="1")
+    pod = await arena.gated_pod(cpu="2", priority=priority)
+    await arena.hint(pod, small)
+    await arena.ungate(pod)
+    return small, nomination(await arena.unschedulable(pod))

@@ -1,0 +1,165 @@
+"""What a hint reserves, against whom, and for how long."""
+
+from hintbound.plugin import Arena, Capability, behaviour
+
+SOURCE = "kubernetes RunFilterPluginsWithNominatedPods; measured 1.33.13-1.37.2"
+
+
+@behaviour(
+    "NNN-HINT-LOWER-YIELDS",
+    must="A pod of lower priority does not take the room that a hinted pod holds.",
+    why="The smallest pod of a batch job could otherwise undo what was planned for a service.",
+    needs=[Capability.FAKE_NODES],
+    source=SOURCE,
+)
+async def test_lower_priority_yields(arena: Arena) -> None:
+    (node,) = await arena.nodes(1, cpu="4")
+    holder = await arena.gated_pod("holder", cpu="4", priority="hintbound-mid")
+    await arena.hint(holder, node)
+
+    rival = await arena.pod("rival", cpu="4", priority="hintbound-low")
+
+    await arena.unschedulable(rival)
+    assert await arena.nomination(holder) == node
+
+
+@behaviour(
+    "NNN-HINT-RESERVES-REQUESTS",
+    must="A hint holds as much of a node as its pod requests: what fits beside it is bound, what does not is "
+    "not.",
+    why="A hint for a small pod must not block a large node.",
+    needs=[Capability.FAKE_NODES],
+    source=SOURCE,
+)
+async def test_hint_reserves_what_its_pod_requests(arena: Arena) -> None:
+    (node,) = await arena.nodes(1, cpu="4")
+    holder = await arena.gated_pod("holder", cpu="3")
+    await arena.hint(holder, node)
+
+    large = await arena.pod("large", cpu="2")
+    await arena.unschedulable(large)
+
+    small = await arena.pod("small", cpu="1")
+    assert await arena.bound(small) == node
+
+
+@behaviour(
+    "NNN-HINT-RESERVES-PORT",
+    must="A hint holds its pod's host port on the node, too.",
+    why="A reservation counts all that a placed pod would take, not only CPU and memory.",
+    needs=[Capability.FAKE_NODES],
+    source=SOURCE,
+)
+async def test_hint_reserves_the_host_port(arena: Arena) -> None:
+    (node,) = await arena.nodes(1)
+    holder = await arena.gated_pod("holder", cpu="0", host_port=8080)
+    await arena.hint(holder, node)
+
+    rival = await arena.pod("rival", cpu="0", host_port=8080)
+    await arena.unschedulable(rival)
+
+    other = await arena.pod("other", cpu="0", host_port=8081)
+    assert await arena.bound(other) == node
+
+
+@behaviour(
+    "NNN-HINT-RELEASED-ON-DELETE",
+    must="When a hinted pod is deleted its reservation ends, and who waited for the room is bound.",
+    why="A nominator need not clear the hints of pods that are gone.",
+    needs=[Capability.FAKE_NODES],
+    source=SOURCE,
+)
+async def test_deleting_the_holder_frees_the_room(arena: Arena) -> None:
+    (node,) = await arena.nodes(1, cpu="4")
+    holder = await arena.gated_pod("holder", cpu="4")
+    await arena.hint(holder, node)
+    rival = await arena.pod("rival", cpu="4")
+    await arena.unschedulable(rival)
+
+    await arena.delete(holder)
+
+    assert await arena.bound(rival) == node
+
+
+@behaviour(
+    "NNN-HINT-GHOST-APPEARS",
+    must="A hint at a node that does not exist yet reserves there from the moment the node appears.",
+    why="An autoscaler can give out a node's room before the node has joined.",
+    needs=[Capability.FAKE_NODES],
+    source=SOURCE,
+)
+async def test_ghost_node_appears(arena: Arena) -> None:
+    ghost = arena.future_node()
+    holder = await arena.gated_pod("holder", cpu="4")
+    await arena.hint(holder, ghost)
+
+    await arena.nodes(1, cpu="4", names=[ghost])
+    rival = await arena.pod("rival", cpu="4")
+    await arena.unschedulable(rival)
+
+    await arena.hint(holder, None)
+    assert await arena.bound(rival) == ghost
+
+
+@behaviour(
+    "NNN-HINT-OTHER-PROFILE",
+    must="A hint on a pod of one profile of a kube-scheduler reserves against the pods of its other "
+    "profiles.",
+    why="Profiles share one cache and one queue; a hint is a promise of the scheduler, not of a profile.",
+    needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER],
+    source=SOURCE,
+)
+async def test_other_profile_of_the_same_scheduler(arena: Arena) -> None:
+    other = f"other-{arena.namespace}"
+    await arena.own_scheduler(config={"profiles": [{}, {"schedulerName": other}]})
+    (node,) = await arena.nodes(1, cpu="4")
+    holder = await arena.gated_pod("holder", cpu="4", scheduler=other)
+    await arena.hint(holder, node)
+
+    rival = await arena.pod("rival", cpu="4")
+    await arena.unschedulable(rival)
+
+    await arena.hint(holder, None)
+    assert await arena.bound(rival) == node
+
+
+@behaviour(
+    "NNN-HINT-UNSERVED-SCHEDULER",
+    must="A hint on a pod whose `schedulerName` a scheduler does not serve reserves nothing there, and is "
+    "left alone.",
+    why="With two schedulers each gives out the room that the other has promised; nobody clears such a hint.",
+    needs=[Capability.FAKE_NODES],
+    source="kubernetes eventhandlers responsibleForPod; measured 1.33.13-1.37.2",
+    severity="hazard",
+)
+async def test_unserved_scheduler_name(arena: Arena) -> None:
+    (node,) = await arena.nodes(1, cpu="4")
+    holder = await arena.pod("holder", cpu="4", scheduler="hintbound-nobody")
+    await arena.hint(holder, node)
+
+    rival = await arena.pod("rival", cpu="4")
+
+    assert await arena.bound(rival) == node
+    assert await arena.nomination(holder) == node
+
+
+@behaviour(
+    "NNN-BOUND-RESERVES-NOTHING",
+    must="Without the clearing gate a hint on a bound pod, though it stays, reserves nothing on the node "
+    "that it names.",
+    why="Dashboards and autoscalers that add nominations up count room as taken that anyone can have.",
+    applies="not gate(apiserver, ClearingNominatedNodeNameAfterBinding)",
+    needs=[Capability.FAKE_NODES],
+    source="kubernetes nominator; measured 1.33.13-1.37.2 with the gate off or absent",
+)
+async def test_hint_on_a_bound_pod_reserves_nothing(arena: Arena) -> None:
+    home, named = await arena.nodes(2, cpu="4")
+    pod = await arena.pod(cpu="4", node_selector={"kubernetes.io/hostname": home})
+    await arena.bound(pod)
+    await arena.hint(pod, named)
+    await arena.caught_up(home)
+
+    rival = await arena.pod("rival", cpu="4")
+
+    assert await arena.bound(rival) == named
+    assert await arena.nomination(pod) == named

@@ -1,0 +1,24 @@
+"""Hints of others when nodes are scored."""
+
+from hintbound.plugin import Arena, Capability, behaviour
+
+
+@behaviour(
+    "NNN-HINT-NOT-SCORED",
+    must="What hints reserve on a node does not count when nodes are scored: the node that looks emptier "
+    "without the hints is preferred.",
+    why="Pods without a hint crowd the node where the planned ones are to come; spread is not what it seems.",
+    severity="hazard",
+    needs=[Capability.FAKE_NODES],
+    source="kubernetes RunFilterPluginsWithNominatedPods (filters only); measured 1.33.13-1.37.2",
+)
+async def test_reservations_are_not_scored(arena: Arena) -> None:
+    reserved, used = await arena.nodes(2, cpu="4")
+    occupant = await arena.pod("occupant", cpu="1", node_selector={"kubernetes.io/hostname": used})
+    await arena.bound(occupant)
+    holder = await arena.gated_pod("holder", cpu="3")
+    await arena.hint(holder, reserved)
+
+    pod = await arena.pod(cpu="1")
+
+    assert await arena.bound(pod) == reserved

@@ -1,0 +1,56 @@
+"""Hints written while the scheduler is busy with the pod."""
+
+import asyncio
+
+from hintbound.plugin import Arena, Capability, behaviour, nomination, scheduled
+from hintbound.plugin.extenders import extender
+from hintbound.plugin.policies import refuse_bindings
+
+OWN = [Capability.FAKE_NODES, Capability.OWN_SCHEDULER]
+
+
+@behaviour(
+    "NNN-HINT-IN-FLIGHT-IGNORED",
+    must="A hint that is written while its pod is being scheduled is accepted with 200, and the pod is bound "
+    "to whatever node had been found.",
+    why="200 does not mean honoured: a nominator must hold a pod by a scheduling gate until its hint is "
+    "written.",
+    severity="hazard",
+    needs=OWN,
+    source="kubernetes PriorityQueue.Update of pods in flight; measured 1.33.13-1.37.2",
+)
+async def test_hint_without_a_gate_comes_too_late(arena: Arena) -> None:
+    async with extender() as held:
+        await arena.own_scheduler(config=held.config)
+        attractive, hinted = await arena.nodes(2, soft_taint=[None, "PreferNoSchedule"])
+        pod = await arena.gated_pod()
+        release = held.held[pod.name] = asyncio.Event()
+        await arena.ungate(pod)
+        async with asyncio.timeout(20):
+            await held.arrived.wait()
+
+        answer = await arena.accepted(arena.hint(pod, hinted))
+        release.set()
+
+        assert nomination(answer) == hinted
+        assert await arena.bound(pod) == attractive
+
+
+@behaviour(
+    "NNN-HINT-IN-BACKOFF-TAKEN",
+    must="A hint that is written while its pod is in backoff is used by the next attempt.",
+    why="A failed attempt is a second chance for a nominator that came too late for the first.",
+    needs=OWN,
+    source="kubernetes PriorityQueue.Update of pods in backoff; measured 1.33.13-1.37.2",
+)
+async def test_hint_in_backoff_is_taken(arena: Arena) -> None:
+    await arena.own_scheduler(config={"podInitialBackoffSeconds": 2, "podMaxBackoffSeconds": 2})
+    attractive, hinted = await arena.nodes(2, soft_taint=[None, "PreferNoSchedule"])
+    await refuse_bindings(arena, to=attractive)
+    pod = await arena.pod()
+    refused = "the binding to be refused"
+    await arena.until(pod, lambda o: scheduled(o).get("reason") == "SchedulerError", refused)
+
+    await arena.hint(pod, hinted)
+
+    assert await arena.bound(pod) == hinted
