@@ -16,7 +16,7 @@ class Verdict(StrEnum):
     PASS = "pass"
     FAIL = "fail"
     UNKNOWN = "unknown"
-    """Nothing was proven: a recorder had a gap, the traffic was too little, a fault never bit, a judge crashed."""
+    """Nothing was proven: a recorder had a gap, a fault never bit, a judge crashed, time ran out."""
     SKIP = "skip"
     """The cluster lacks a capability that the behaviour needs; the reason names it."""
     NOT_SUPPORTED = "not-supported"
@@ -57,6 +57,21 @@ class Severity(StrEnum):
     """The protocol is broken."""
     HAZARD = "hazard"
     """Legal but harmful, e.g. a stale hint that hides a pod from autoscalers."""
+
+
+class Affected(StrEnum):
+    """Who notices when a behaviour begins, ends or breaks."""
+
+    NOMINATOR = "nominator"
+    """Whoever writes hints."""
+    SCHEDULER = "scheduler"
+    """Whoever builds or configures a scheduler."""
+    AUTOSCALER = "autoscaler"
+    """Whoever adds and removes nodes by what pods await."""
+    DASHBOARD = "dashboard"
+    """Whoever shows or alerts on pods."""
+    OPERATOR = "operator"
+    """Whoever runs the cluster."""
 
 
 class Level(StrEnum):

@@ -18,7 +18,19 @@ from tests.report.runs import CLEARING, EXPECTATION, cluster, outcome, run
 def row(
     behaviour: str, file: str = "suites/scheduler/hints/test_a.py::test_a", severity: str = "violation"
 ) -> Row:
-    return Row(behaviour, f"{behaviour} | holds.", "Because.", Level.CORE, severity, "", "KEP-5278", file, {})
+    return Row(
+        behaviour,
+        f"{behaviour} | holds.",
+        "Because.",
+        Level.CORE,
+        severity,
+        "",
+        "KEP-5278",
+        file,
+        ("nominator",),
+        "Look.",
+        {},
+    )
 
 
 def judged(spec: str, *, on: bool, **verdicts: Verdict) -> Run:

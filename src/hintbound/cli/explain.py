@@ -27,6 +27,8 @@ def command(behaviour_id: str, paths: tuple[str, ...]) -> None:
         "must": behaviour.must,
         "why": behaviour.why,
         "applies": str(behaviour.applies),
+        "affects": ", ".join(behaviour.affects),
+        "advice": behaviour.advice,
         "level": f"{behaviour.level}; if broken: {behaviour.severity}",
         "needs": f"{capabilities}{alone}",
         "source": behaviour.source,
@@ -35,5 +37,5 @@ def command(behaviour_id: str, paths: tuple[str, ...]) -> None:
         "judge it": shlex.join(["hintbound", "run", "--profile", "all", "--behaviour", behaviour.id]),
     }
     click.secho(behaviour.id, bold=True)
-    for name, text in rows.items():
+    for name, text in ((name, text) for name, text in rows.items() if text):
         click.echo(f"  {name:<9} {text}")

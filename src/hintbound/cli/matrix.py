@@ -119,5 +119,7 @@ def _row(entry: object) -> Row:
         behaviour.applies.text,
         behaviour.source,
         entry.file,
+        tuple(behaviour.affects),
+        behaviour.advice,
         {},
     )

@@ -9,7 +9,7 @@ _CHECKOUT = Path(__file__).parents[3]
 
 
 def folder(name: str) -> Path:
-    """The folder `suites`, `fixtures` or `controlplane` that belongs to this code. Raises FileNotFoundError."""
+    """The folder of this name (`suites`, `fixtures`, `controlplane`, `docs`). Raises FileNotFoundError."""
     for root in (_INSTALLED, _CHECKOUT):
         if (root / name).is_dir():
             return root / name

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from hintbound.clusters.protocol import Capability
 from hintbound.plugin.applies import Condition
-from hintbound.protocol import Level, Seconds, Severity
+from hintbound.protocol import Affected, Level, Seconds, Severity
 
 _ID = re.compile(r"[A-Z][A-Z0-9]*(-[A-Z0-9]+)+")
 _ATTRIBUTE = "__hintbound_behaviour__"
@@ -35,6 +35,8 @@ class Behaviour:
     severity: Severity
     exclusive: bool
     deadline: Seconds
+    affects: tuple[Affected, ...]
+    advice: str
 
 
 def behaviour(
@@ -49,13 +51,16 @@ def behaviour(
     severity: str = Severity.VIOLATION,
     exclusive: bool = False,
     deadline: Seconds = DEADLINE,
+    affects: Iterable[str] = (),
+    advice: str = "",
 ) -> Callable[[Test], Test]:
     """Put a behaviour on a test. Raises ValueError or TypeError, at import, for what the catalogue cannot
     hold.
 
     One behaviour is one test that takes `arena` and nothing else: its scenario begins before pytest would
     set up fixtures. `exclusive`: it needs a whole cluster (no nodes, restarts) and is played alone on a
-    second control plane.
+    second control plane. `affects` and `advice`: who notices when an upgrade or a gate makes it begin or
+    end, and what they should do.
     """
     if not _ID.fullmatch(id):
         raise ValueError(
@@ -77,6 +82,8 @@ def behaviour(
         _one_of(Severity, severity, id),
         exclusive,
         deadline,
+        tuple(_one_of(Affected, who, id) for who in affects),
+        " ".join(advice.split()),
     )
 
     def put(test: Test) -> Test:
@@ -95,7 +102,7 @@ def behaviour(
     return put
 
 
-Choice = TypeVar("Choice", Level, Severity)
+Choice = TypeVar("Choice", Level, Severity, Affected)
 
 
 def _one_of(kind: type[Choice], text: str, behaviour: str) -> Choice:

@@ -86,6 +86,8 @@ def plain(entry: Entry) -> dict[str, Any]:
         "needs": sorted(map(str, behaviour.needs)),
         "severity": str(behaviour.severity),
         "exclusive": behaviour.exclusive,
+        "affects": sorted(map(str, behaviour.affects)),
+        "advice": behaviour.advice,
         "source": behaviour.source,
         "file": entry.file,
     }

@@ -54,6 +54,8 @@ class Row:
     applies: str
     source: str
     file: str
+    affects: tuple[str, ...]
+    advice: str
     cells: Mapping[str, Cell]
     """By a column's id."""
 
@@ -134,6 +136,8 @@ def build(suite_version: str, catalogue: Iterable[Row], runs: Sequence[tuple[str
             row.applies,
             row.source,
             row.file,
+            row.affects,
+            row.advice,
             cells.get(row.behaviour, {}),
         )
         for row in sorted(catalogue, key=lambda row: (row.file, row.behaviour))
@@ -171,6 +175,8 @@ def _row_to_json(row: Row) -> dict[str, Any]:
         "applies": row.applies,
         "source": row.source,
         "file": row.file,
+        "affects": list(row.affects),
+        "advice": row.advice,
         "cells": cells,
     }
 
@@ -185,4 +191,5 @@ def _row_from_json(record: Mapping[str, Any]) -> Row:
         column: Cell(Verdict(cell["verdict"]), cell.get("reason", ""))
         for column, cell in record["cells"].items()
     }
-    return Row(**{**record, "level": Level(record["level"]), "cells": cells})
+    known = {**record, "level": Level(record["level"]), "affects": tuple(record["affects"]), "cells": cells}
+    return Row(**known)
