@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml src/hintbound/__init__.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types unit behaviours lock wheel bench soak nightly clean
+.PHONY: help run test lint types unit matrix behaviours lock wheel bench soak nightly clean
 
 help:
 	@echo "make run     judge $(CLUSTER) by the profile $(PROFILE); CLUSTER=... and PROFILE=... change that"
@@ -32,6 +32,9 @@ types: $(VENV)/dev.stamp
 
 unit: $(VENV)/dev.stamp
 	$(BIN)/pytest
+
+matrix: $(VENV)/run.stamp
+	$(BIN)/hintbound matrix
 
 behaviours: $(VENV)/run.stamp
 	$(BIN)/hintbound list behaviours --format yaml > suites/behaviours.yaml.new

@@ -27,7 +27,7 @@ def test_every_behaviour_says_what_a_reader_needs(entries: list[Entry]) -> None:
     for entry in entries:
         behaviour = entry.behaviour
         assert re.fullmatch(r"[A-Z`].*\.", behaviour.must), f"{behaviour.id}: must is no sentence"
-        assert re.fullmatch(r"[A-Z0-9].*\.", behaviour.why), f"{behaviour.id}: why is no sentence"
+        assert re.fullmatch(r"[A-Z0-9`].*\.", behaviour.why), f"{behaviour.id}: why is no sentence"
         assert entry.about, f"{behaviour.id}: its file says nothing of itself"
         path, _, test = entry.file.partition("::")
         assert (data.folder("suites").parent / path).is_file()

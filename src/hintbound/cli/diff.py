@@ -1,56 +1,102 @@
-"""`hintbound diff`: what changes from one run to another."""
+"""`hintbound diff`: what changes from one version, or one run, to another."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hintbound.errors import CannotStart
 
+if TYPE_CHECKING:
+    from hintbound.report.compare import Change
+    from hintbound.report.model import Outcome
+
 
 @click.command()
-@click.argument("before", type=click.Path(path_type=Path))
-@click.argument("after", type=click.Path(path_type=Path))
+@click.argument("before")
+@click.argument("after")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def command(before: Path, after: Path, form: str) -> None:
-    """Compare two runs: BEFORE and AFTER are run folders, or run.json files.
+def command(before: str, after: str, form: str) -> None:
+    """Tell which behaviours change from BEFORE to AFTER, who is affected, and what to do.
 
-    Judge a cluster before and after an upgrade, or two versions side by side, and see which sentences change.
+    Each is a version (1.34, 1.35.4, 1.35,@nnn-off), answered offline from the matrix that hintbound ships,
+    or a run: its folder, or its run.json.
     """
-    from hintbound.report import run_json
+    from hintbound.plugin import catalogue
     from hintbound.report.compare import compare
 
-    old, new = run_json.read(_file(before)), run_json.read(_file(after))
-    changes = compare(old.outcomes, new.outcomes)
+    old, new = _side(before), _side(after)
+    advice = {entry.behaviour.id: entry.behaviour for entry in catalogue.collect()}
+    changes = [_change(change, advice) for change in compare(old.outcomes, new.outcomes)]
     if form == "json":
-        rows = [
-            {
-                "turn": change.turn,
-                "behaviour": change.outcome.behaviour,
-                "must": change.outcome.must,
-                "before": change.before.verdict if change.before else None,
-                "after": change.after.verdict if change.after else None,
-            }
-            for change in changes
-        ]
-        click.echo(json.dumps(rows, indent=1))
+        click.echo(json.dumps({"before": old.name, "after": new.name, "changes": changes}, indent=1))
         return
-    click.echo(f"from {old.cluster_spec} ({old.id}) to {new.cluster_spec} ({new.id})")
+    click.echo(f"from {old.name} to {new.name}")
     for change in changes:
-        outcome = change.outcome
-        click.echo(f"{change.turn:<19} {outcome.behaviour:<36} {outcome.must}")
-        click.echo(f"{'':<19} why it matters: {outcome.why}")
-        if change.after and change.after.reason:
-            click.echo(f"{'':<19} {change.after.verdict}: {change.after.reason}")
-    click.echo(
-        f"{len(changes)} of {len({o.behaviour for o in (*old.outcomes, *new.outcomes)})} behaviours differ."
-    )
+        click.echo(f"\n{change['turn']}: {change['behaviour']}")
+        for key in ("must", "why", "affects", "advice", "before", "after"):
+            if change[key]:
+                said = ", ".join(change[key]) if key == "affects" else change[key]
+                click.echo(f"  {key:<8} {said}")
+    known = {outcome.behaviour for outcome in (*old.outcomes, *new.outcomes)}
+    click.echo(f"\n{len(changes)} of {len(known)} behaviours differ.")
 
 
-def _file(path: Path) -> Path:
-    file = path / "run.json" if path.is_dir() else path
-    if not file.is_file():
-        raise CannotStart(f"{path} is no run.", next_step="Name a run's folder, e.g. reports/latest.")
-    return file
+@dataclass(frozen=True, slots=True)
+class _Side:
+    name: str
+    outcomes: list[Outcome]
+
+
+def _side(text: str) -> _Side:
+    """What an argument means: a run where there is a file of that name, else a column of the matrix."""
+    from hintbound.report import run_json
+
+    path = Path(text)
+    file = path / run_json.FILE if path.is_dir() else path
+    if file.is_file():
+        run = run_json.read(file)
+        return _Side(f"{run.cluster_spec} ({run.id})", list(run.outcomes))
+    if path.exists() or "/" in text:
+        raise CannotStart(f"{text} is no run.", next_step="Name a run's folder, e.g. reports/latest.")
+    return _column(text)
+
+
+def _column(text: str) -> _Side:
+    from hintbound import data
+    from hintbound.report.matrix import Matrix
+
+    try:
+        stored = (data.folder("docs") / "matrix.json").read_text()
+    except FileNotFoundError:
+        raise CannotStart(
+            f"{text!r} is no run, and there is no matrix to look it up in.", next_step="Run `make matrix`."
+        ) from None
+    matrix = Matrix.from_json(json.loads(stored))
+    column = matrix.column(text)
+    return _Side(column.id, matrix.outcomes(column))
+
+
+def _change(change: Change, advice: dict[str, Any]) -> dict[str, Any]:
+    outcome = change.outcome
+    behaviour = advice.get(outcome.behaviour)
+    return {
+        "turn": str(change.turn),
+        "behaviour": outcome.behaviour,
+        "must": outcome.must,
+        "why": outcome.why,
+        "affects": [str(who) for who in behaviour.affects] if behaviour else [],
+        "advice": behaviour.advice if behaviour else "",
+        "before": _said(change.before),
+        "after": _said(change.after),
+    }
+
+
+def _said(outcome: Outcome | None) -> str:
+    if outcome is None:
+        return "not known"
+    return f"{outcome.verdict}{': ' if outcome.reason else ''}{outcome.reason}"

@@ -115,8 +115,13 @@ class Matrix:
             raise CannotStart(
                 f"this is no matrix of the format {FORMAT}.", next_step="Make one: hintbound matrix."
             )
-        columns = tuple(Column(**column) for column in record["columns"])
-        return cls(record["suiteVersion"], columns, tuple(map(_row_from_json, record["rows"])))
+        try:
+            columns = tuple(Column(**column) for column in record["columns"])
+            return cls(record["suiteVersion"], columns, tuple(map(_row_from_json, record["rows"])))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise CannotStart(
+                f"the matrix is damaged: {error!r}.", next_step="Make it anew: hintbound matrix."
+            ) from error
 
 
 def build(suite_version: str, catalogue: Iterable[Row], runs: Sequence[tuple[str, Run]]) -> Matrix:
