@@ -56,7 +56,7 @@ class FakeClient:
     async def aclose(self) -> None:
         pass
 
-    async def create(self, resource: Any, manifest: Any, *, namespace: str = "") -> Any:
+    async def create(self, resource: Any, manifest: Any, *, namespace: str = "", **_how: Any) -> Any:
         self._stage.act("create", resource.plural, manifest["metadata"]["name"])
         made = copy.deepcopy(dict(manifest))
         made["metadata"] |= {"uid": f"u{next(self._stage.numbers)}", "namespace": namespace}

@@ -9,7 +9,7 @@ import pytest
 
 from hintbound.history.events import Kind
 from hintbound.history.store import Store
-from hintbound.kube.errors import ApiError
+from hintbound.kube.errors import ApiError, Forbidden
 from hintbound.plugin.arena import Arena
 from hintbound.plugin.judgement import NotSeen, Unproven
 from tests.plugin.fakes import FakeStage, a_behaviour, not_found
@@ -94,6 +94,14 @@ async def test_another_answer_than_the_awaited_one_is_told(arena: Arena, stage: 
         await arena.refused(422, arena.hint(pod, "n1"))
     with pytest.raises(AssertionError, match="awaited that the write is accepted, got PATCH /p: 403: no"):
         await arena.accepted(arena.hint(pod, "n1"))
+
+
+async def test_a_user_who_may_not_bind_proves_nothing(arena: Arena, stage: FakeStage) -> None:
+    pod = await arena.pod()
+    refusal = Forbidden(status=403, reason="Forbidden", message="no", method="POST", path="/p")
+    stage.refuse = lambda verb, _what, _name: refusal if verb == "create" else None
+    with pytest.raises(Unproven, match="this user may not bind pods: POST /p: 403 Forbidden: no"):
+        await arena.refused(409, arena.bind(pod, "n1"))
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])

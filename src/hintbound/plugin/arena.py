@@ -21,7 +21,7 @@ from hintbound.history.join import PodLife, lives
 from hintbound.history.markers import CaughtUp, caught_up
 from hintbound.kube import resources
 from hintbound.kube.client import Client, PatchType
-from hintbound.kube.errors import ApiError
+from hintbound.kube.errors import ApiError, Forbidden
 from hintbound.kube.exchange import Json
 from hintbound.kube.resources import Resource
 from hintbound.kube.watch import ADDED, MODIFIED
@@ -339,7 +339,7 @@ class Arena:
         **metadata: Any,
     ) -> Json:
         """Bind a pod as somebody who is not its scheduler: POST of `pods/binding`, or of the older
-        `bindings`. Raises ApiError."""
+        `bindings`. Raises ApiError, Unproven."""
         binding = {
             "apiVersion": "v1",
             "kind": "Binding",
@@ -347,9 +347,11 @@ class Arena:
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
         admin = self.client(Actor.ADMIN, through=through)
-        if legacy:
-            return await admin.create(resources.BINDINGS, binding, dry_run=dry_run)
-        return await admin.create(resources.PODS, binding, subresource="binding", dry_run=dry_run)
+        resource, subresource = (resources.BINDINGS, None) if legacy else (resources.PODS, "binding")
+        try:
+            return await admin.create(resource, binding, subresource=subresource, dry_run=dry_run)
+        except Forbidden as error:
+            raise Unproven(f"this user may not bind pods: {error}") from error
 
     async def ungate(self, pod: Pod) -> None:
         """Remove the scheduling gate."""
