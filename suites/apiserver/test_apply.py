@@ -176,6 +176,8 @@ async def test_reapplying_brings_the_hint_back(arena: Arena) -> None:
     "with 422.",
     why="A loop that applies for ever gets an error for every pod that it has helped to place.",
     applies="gate(apiserver, ClearingNominatedNodeNameAfterBinding)",
+    affects=["nominator"],
+    advice="Take 422 on a bound pod for the end of the work on it, and hint by PATCH instead of apply.",
     source="KEP-555 server-side apply, KEP-5278 C1; measured 1.34.0-1.37.2 with the gate on",
 )
 async def test_reapplying_to_a_bound_pod_is_refused(arena: Arena) -> None:
@@ -195,6 +197,8 @@ async def test_reapplying_to_a_bound_pod_is_refused(arena: Arena) -> None:
     "a hint that is gone.",
     severity="hazard",
     applies="gate(apiserver, ClearingNominatedNodeNameAfterBinding)",
+    affects=["nominator", "dashboard"],
+    advice="Ask status.nominatedNodeName itself, not managedFields, whether a pod is hinted.",
     source="kubernetes BindingREST; measured 1.34.0-1.37.2 with the gate on",
 )
 async def test_binding_leaves_the_owner(arena: Arena) -> None:
@@ -214,6 +218,8 @@ async def test_binding_leaves_the_owner(arena: Arena) -> None:
     why="Who tidies stale hints off bound pods works in vain as long as the applier's loop runs.",
     severity="hazard",
     applies="not gate(apiserver, ClearingNominatedNodeNameAfterBinding)",
+    affects=["nominator", "operator"],
+    advice="Stop applying once spec.nodeName is set, or hint by a JSON patch that tests it for null.",
     source="KEP-555 server-side apply; measured 1.33.13-1.37.2 with the gate off or absent",
 )
 async def test_reapplying_to_a_bound_pod_brings_the_hint_back(arena: Arena) -> None:

@@ -97,6 +97,8 @@ async def test_watch_by_nomination(arena: Arena) -> None:
     must="A watch for pods nominated to a node tells DELETED with the old hint when the pod is bound.",
     why="The promise ends and the fact begins: who sums up promises and bound pods counts each pod once.",
     applies="gate(apiserver, ClearingNominatedNodeNameAfterBinding)",
+    affects=["autoscaler", "dashboard"],
+    advice="Take DELETED of such a watch for the end of the nomination, not of the pod.",
     source="KEP-5278 C1, kubernetes watch cache; measured 1.34.0-1.37.2 with the gate on",
 )
 async def test_watch_by_nomination_ends_with_the_binding(arena: Arena) -> None:
@@ -114,6 +116,8 @@ async def test_watch_by_nomination_ends_with_the_binding(arena: Arena) -> None:
     why="Who sums up promises and bound pods counts each pod twice, unless it looks at `spec.nodeName` too.",
     severity="hazard",
     applies="not gate(apiserver, ClearingNominatedNodeNameAfterBinding)",
+    affects=["autoscaler", "dashboard"],
+    advice="Add spec.nodeName= to the selector, so that bound pods leave the watch.",
     source="KEP-5278, kubernetes watch cache; measured 1.33.13-1.37.2 with the gate off or absent",
 )
 async def test_watch_by_nomination_goes_on_after_the_binding(arena: Arena) -> None:

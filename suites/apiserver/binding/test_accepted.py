@@ -42,6 +42,9 @@ async def test_annotations_are_copied(arena: Arena) -> None:
     must="The labels of a binding replace those of the same name on the pod, in the version that binds it.",
     why="Who may bind pods may also move them from one selector to another, without the right to patch them.",
     applies="gate(apiserver, PodTopologyLabelsAdmission)",
+    affects=["scheduler", "operator"],
+    advice="A binder may mark pods by the labels of its binding. Whoever may create pods/binding may "
+    "relabel pods: grant it to schedulers only.",
     source="KEP-4742, kubernetes BindingREST; measured 1.35.4-1.37.2 with the gate on",
 )
 async def test_labels_are_copied(arena: Arena) -> None:
@@ -53,6 +56,8 @@ async def test_labels_are_copied(arena: Arena) -> None:
     must="Without PodTopologyLabelsAdmission the labels of a binding are dropped silently.",
     why="A binder that marks pods this way works on 1.35 and not on 1.34, and gets 201 on both.",
     applies="not gate(apiserver, PodTopologyLabelsAdmission)",
+    affects=["scheduler"],
+    advice="Mark pods by annotations of the binding, which every release copies, or patch them afterwards.",
     source="KEP-4742, kubernetes BindingREST; measured 1.33.13-1.34.4 with the gate off",
 )
 async def test_labels_are_dropped(arena: Arena) -> None:
@@ -75,6 +80,8 @@ async def label_after_a_binding(arena: Arena) -> str:
     "the hint in the same write.",
     why="The clearing is the apiserver's, not the scheduler's: it holds for custom schedulers too.",
     applies="gate(apiserver, ClearingNominatedNodeNameAfterBinding)",
+    affects=["scheduler", "nominator"],
+    advice="A custom scheduler need not clear the hint itself; look at spec.nodeName for where a pod is.",
     source="KEP-5278 C1, kubernetes BindingREST; measured 1.34.0-1.37.2 with the gate on",
 )
 async def test_outsiders_binding_clears(arena: Arena) -> None:
@@ -97,6 +104,9 @@ async def test_outsiders_binding_clears(arena: Arena) -> None:
     why="`status.nominatedNodeName` then contradicts `spec.nodeName` for the rest of the pod's life.",
     severity="hazard",
     applies="not gate(apiserver, ClearingNominatedNodeNameAfterBinding)",
+    affects=["scheduler", "autoscaler", "dashboard"],
+    advice="Read the hint only while spec.nodeName is empty; a custom scheduler should clear it after "
+    "binding.",
     source="KEP-5278, kubernetes BindingREST; measured 1.33.13-1.37.2 with the gate off or absent",
 )
 async def test_outsiders_binding_keeps(arena: Arena) -> None:
