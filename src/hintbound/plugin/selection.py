@@ -31,7 +31,23 @@ def settings(config: pytest.Config) -> Settings:
         profile=profile(config),
         jobs=_jobs(option.hintbound_jobs),
         reports=reports,
+        selection=_selection(config),
     )
+
+
+def _selection(config: pytest.Config) -> tuple[str, ...]:
+    """What limits the run: paths that are not the whole of hintbound's suites, and single behaviours."""
+    suites = data.folder("suites").resolve()
+    paths = [arg for arg in config.args if Path(arg.partition("::")[0]).resolve() != suites]
+    ours = [_within(suites, arg) for arg in paths]
+    return (*ours, *(f"--behaviour={wanted}" for wanted in config.option.hintbound_behaviours or ()))
+
+
+def _within(suites: Path, path: str) -> str:
+    """A path below hintbound's suites as `hintbound run` finds it from anywhere; any other as it is."""
+    file, separator, node = path.partition("::")
+    full = Path(file).resolve()
+    return f"{full.relative_to(suites)}{separator}{node}" if full.is_relative_to(suites) else path
 
 
 def profile(config: pytest.Config) -> Profile:

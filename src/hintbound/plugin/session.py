@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import platform
 import shlex
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -40,6 +39,8 @@ class Settings:
     profile: Profile
     jobs: int
     reports: Path
+    selection: tuple[str, ...] = ()
+    """Paths and `--behaviour=ID`s that it is limited to; empty for the whole of hintbound's suites."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,7 @@ class Session:
         self.engine = Engine(jobs=settings.jobs, interrupts=interrupts)
         self.engine.queue(item.scenario for item in items)
         self.stages: list[Stage] = []
+        self._spec = str(settings.spec)
         self._clusters: tuple[ClusterInfo, ...] = ()
         self._outcomes: dict[str, Outcome] = {}
         self._began = time.monotonic()
@@ -84,6 +86,7 @@ class Session:
 
     async def _start(self, told: Callable[[Stage], None]) -> None:
         await start_all(self.stages, told)
+        self._spec = self.stages[0].cluster.spec  # with the exact version: a run can be repeated years later
         self._clusters = tuple(map(_cluster_info, self.stages))
         await self.engine.begin(self.stages)
 
@@ -146,15 +149,20 @@ class Session:
             namespace=judgement.namespace,
             cluster=judgement.cluster,
             evidence=judgement.evidence,
-            repro=repro(self.settings.spec, behaviour.id, item.path),
+            repro=repro(self._spec, behaviour.id, item.path),
         )
+
+    def _command(self) -> tuple[str, ...]:
+        """What repeats this run, whichever way it was called: no path of this machine but those of suites."""
+        options = ("--cluster", self._spec, "--profile", str(self.settings.profile))
+        return ("hintbound", "run", *self.settings.selection, *options)
 
     def _result(self, verdict: Verdict, reason: str, finished: str = "") -> Run:
         return Run(
             id=self.folder.id,
             suite_version=__version__,
             started=self._started,
-            cluster_spec=str(self.settings.spec),
+            cluster_spec=self._spec,
             profile=self.settings.profile,
             verdict=verdict,
             reason=reason,
@@ -162,7 +170,8 @@ class Session:
             duration_seconds=round(time.monotonic() - self._began, 3),
             provider=self.settings.spec.provider,
             jobs=self.settings.jobs,
-            command=_command(),
+            command=self._command(),
+            selection=self.settings.selection,
             python=platform.python_version(),
             platform=platform.platform(),
             clusters=self._clusters,
@@ -175,20 +184,16 @@ class Session:
         )
 
 
-def repro(spec: ClusterSpec, behaviour: str, path: str = "") -> str:
+def repro(spec: str, behaviour: str, path: str = "") -> str:
     """The command that judges one behaviour again; `path` names a suite that is not hintbound's own."""
     paths = [path] if path else []
-    options = ["--cluster", str(spec), "--profile", "all", "--behaviour", behaviour]
+    options = ["--cluster", spec, "--profile", "all", "--behaviour", behaviour]
     return shlex.join(["hintbound", "run", *paths, *options])
 
 
 def _nothing_judged(outcomes: Sequence[Outcome]) -> str:
     judged = [outcome for outcome in outcomes if outcome.verdict in EXIT_CODES]
     return "" if judged else "nothing was judged: every behaviour was skipped or is not supported"
-
-
-def _command() -> tuple[str, ...]:
-    return (Path(sys.argv[0]).name, *sys.argv[1:])
 
 
 def _cluster_info(stage: Stage) -> ClusterInfo:
