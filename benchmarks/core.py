@@ -1,4 +1,4 @@
-"""How long `hintbound run` takes, process start to exit, binaries cached: the first behaviours, and all of core.
+"""How long `hintbound run` takes, process start to exit, binaries cached: the first behaviours, all of core.
 
 JSON lines; exits 1 when a bound is broken or a run does not pass.
 """
