@@ -13,7 +13,7 @@ OTHER = '"key": "kubernetes.io/hostname", "operator": "In", "values": [other]'
 HINTED = '"key": "kubernetes.io/hostname", "operator": "In", "values": [hinted]'
 HINT = "    await arena.hint(pod, hinted)\n"
 SOFT_TAINTED = '        _attractive, hinted = await arena.nodes(2, soft_taint=[None, "PreferNoSchedule"])\n'
-UNGATE = "        await arena.ungate(pod)\n"
+GATED = "        pod = await arena.gated_pod()\n"
 KEPT_BEFORE = (
     "test_hint_is_kept_before_filtering(arena: Arena) -> None:\n    (node,) = await arena.nodes(1)\n"
 )
@@ -142,8 +142,12 @@ WRITTEN_LATER = {
     "NNN-HINT-IN-FLIGHT-IGNORED": Break(
         NOT_FIRST,
         changes={
-            f"{UNGATE}        async": f"    {HINT}{UNGATE}        async",
+            f"{GATED}        release": f"{GATED}    {HINT}        release",
         },
+    ),
+    "NNN-HINT-MOVED-IN-FLIGHT-WIPED": Break(
+        KEPT,
+        changes={"        await arena.hint(pod, before)\n": ""},
     ),
     "NNN-HINT-IN-BACKOFF-TAKEN": Break(
         "to be bound; came instead: .*SchedulerError", changes={f"\n{HINT}": "\n"}
@@ -155,11 +159,7 @@ WRITTEN_LATER = {
     "NNN-HINT-NOT-SCORED": Break(NOT_FIRST, changes={'"holder", cpu="3"': '"holder", cpu="4"'}),
     "NNN-HINT-EXTENDER-ASKED-FOR-ONE": Break(
         r"assert \[\[.*\]\] == \[\[",
-        changes={
-            f"{SOFT_TAINTED}        pod = await arena.gated_pod()\n\n    {HINT}": (
-                SOFT_TAINTED.replace("None, ", "") + "        pod = await arena.gated_pod()\n"
-            )
-        },
+        changes={f"{SOFT_TAINTED}{GATED}\n    {HINT}": (SOFT_TAINTED.replace("None, ", "") + GATED)},
     ),
     "NNN-HINT-EXTENDER-REFUSES": Break(NOT_SECOND, changes={"        asked.refused.add(hinted)\n": ""}),
 }

@@ -26,14 +26,41 @@ async def test_hint_without_a_gate_comes_too_late(arena: Arena) -> None:
         pod = await arena.gated_pod()
         release = held.held[pod.name] = asyncio.Event()
         await arena.ungate(pod)
-        async with asyncio.timeout(20):
-            await held.arrived.wait()
+        await held.arrived.wait()
 
         answer = await arena.accepted(arena.hint(pod, hinted))
         release.set()
 
         assert nomination(answer) == hinted
         assert await arena.bound(pod) == attractive
+
+
+@behaviour(
+    "NNN-HINT-MOVED-IN-FLIGHT-WIPED",
+    must="A hint that is changed while its pod is being scheduled is cleared when that attempt fails, though "
+    "another hint was tried.",
+    why="The scheduler clears without looking at what it clears: the nominator's newer decision is gone, "
+    "after a 200.",
+    severity="hazard",
+    needs=OWN,
+    source="kubernetes handleSchedulingFailure, a PATCH without preconditions; measured 1.33.13-1.37.2",
+)
+async def test_hint_changed_in_flight_is_wiped(arena: Arena) -> None:
+    async with extender() as held:
+        await arena.own_scheduler(config=held.config)
+        before, after = await arena.nodes(2)
+        held.refused = {before, after}
+        pod = await arena.gated_pod()
+        await arena.hint(pod, before)
+        release = held.held[pod.name] = asyncio.Event()
+        await arena.ungate(pod)
+        await held.arrived.wait()
+
+        await arena.accepted(arena.hint(pod, after))
+        release.set()
+
+        assert nomination(await arena.unschedulable(pod)) == ""
+        assert held.of(pod.name)[:2] == [[before], sorted([before, after])]
 
 
 @behaviour(
