@@ -53,7 +53,7 @@ def owner() -> Iterator[Callable[[str], tuple[subprocess.Popen[str], list[Proces
         process.stdout.close()
 
 
-def _gone(processes: list[ProcessId], within: float = 2.0) -> bool:
+def _gone(processes: list[ProcessId], within: float = 10.0) -> bool:
     deadline = time.monotonic() + within
     while any(process.runs for process in processes):
         if time.monotonic() > deadline:
@@ -84,7 +84,7 @@ def test_killed_owner_leaves_no_child_that_it_was_just_starting(
         process.wait()
         assert _gone(children)
 
-        deadline = time.monotonic() + 2
+        deadline = time.monotonic() + 10
         while left := _sleepers(f"61.{mark}"):
             assert time.monotonic() < deadline, f"left: {left}"
             time.sleep(0.01)
@@ -107,7 +107,7 @@ def test_owner_that_raises_leaves_no_child(
 ) -> None:
     process, children = owner("sys.stderr.close(); raise RuntimeError")
 
-    assert process.wait(10) == 1
+    assert process.wait(60) == 1
     assert _gone(children)
 
 

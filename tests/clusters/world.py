@@ -20,7 +20,7 @@ from hintbound.kube.resources import Resource
 from hintbound.kube.watch import DELETED
 from hintbound.protocol import Actor
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 class World:
