@@ -39,7 +39,10 @@ def owner() -> Iterator[Callable[[str], tuple[subprocess.Popen[str], list[Proces
 
     def start(then: str) -> tuple[subprocess.Popen[str], list[ProcessId]]:
         process = subprocess.Popen(
-            [sys.executable, "-c", _OWNER.format(then=then)], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", _OWNER.format(then=then)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         started.append(process)
         assert process.stdout is not None
@@ -48,9 +51,8 @@ def owner() -> Iterator[Callable[[str], tuple[subprocess.Popen[str], list[Proces
     yield start
     for process in started:
         process.kill()
-        process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
+        if not process.stdout or not process.stdout.closed:
+            process.communicate()
 
 
 def _gone(processes: list[ProcessId], within: float = 10.0) -> bool:
@@ -105,9 +107,10 @@ def _sleepers(argument: str) -> list[int]:
 def test_owner_that_raises_leaves_no_child(
     owner: Callable[[str], tuple[subprocess.Popen[str], list[ProcessId]]],
 ) -> None:
-    process, children = owner("sys.stderr.close(); raise RuntimeError")
+    process, children = owner("sys.stdin.readline(); sys.stderr.close(); raise RuntimeError")
+    process.communicate("\n")
 
-    assert process.wait(60) == 1
+    assert process.returncode == 1
     assert _gone(children)
 
 
