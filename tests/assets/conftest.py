@@ -10,9 +10,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from tests.assets.fakes import FAKE_GO, FakeGo, Recorded, Releases
 
 from hintbound.assets import cache, download
+from tests.assets.fakes import FAKE_GO, FakeGo, Recorded, Releases
 
 
 @pytest.fixture(autouse=True)

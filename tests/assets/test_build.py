@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable
 
 import pytest
-from tests.assets.fakes import FakeGo, Recorded, leftovers, run_python
 
 from hintbound import assets
 from hintbound.assets import cache, download, toolchain
 from hintbound.errors import CannotStart
+from tests.assets.fakes import FakeGo, Recorded, leftovers, run_python
 
 FETCH_ETCD = "from hintbound.cli import main; main(['assets', 'fetch', 'etcd'])"
 

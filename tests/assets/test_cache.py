@@ -10,12 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.assets.fakes import FakeGo, Recorded, leftovers, run_python
 
 from hintbound import assets
 from hintbound.assets import cache
 from hintbound.assets.manifest import MANIFEST, Manifest
 from hintbound.errors import CannotStart
+from tests.assets.fakes import FakeGo, Recorded, leftovers, run_python
 
 
 def _same_size_other_content(etcd: Path) -> None:

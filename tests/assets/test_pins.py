@@ -7,11 +7,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.assets.fakes import FakeGo, Recorded
 
 from hintbound import assets, data
 from hintbound.assets import pinning, pins
 from hintbound.errors import CannotStart
+from tests.assets.fakes import FakeGo, Recorded
 
 UPSTREAM = """module k8s.io/kubernetes
 

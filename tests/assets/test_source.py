@@ -8,13 +8,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.assets.fakes import FakeGo, Recorded
 
 from hintbound import assets
 from hintbound.assets import source
 from hintbound.assets.pins import CONTROL_PLANE
 from hintbound.errors import CannotStart
 from hintbound.protocol import ComponentKind
+from tests.assets.fakes import FakeGo, Recorded
 
 PATH = os.environ["PATH"]
 
