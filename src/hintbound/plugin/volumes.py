@@ -12,8 +12,10 @@ from typing import Any, Final
 from hintbound.kube import resources
 from hintbound.plugin.arena import Arena
 from hintbound.plugin.awaits import setting_the_stage
+from hintbound.protocol import Actor
 
 _SELECTED: Final = "volume.kubernetes.io/selected-node"
+_BOUND: Final = {"pv.kubernetes.io/bind-completed": "yes", "pv.kubernetes.io/bound-by-controller": "yes"}
 _SIZE: Final = "1Gi"
 _MODES: Final = ["ReadWriteOnce"]
 
@@ -43,9 +45,16 @@ class Claim:
         return str(claim["metadata"]["annotations"][_SELECTED])
 
     async def provide(self, node: str) -> None:
-        """Make its volume, on this node: PreBind is over as soon as the controllers have bound it."""
+        """Make its volume, on this node, and bind the claim to it: PreBind is over when the scheduler looks
+        next, once in a second.
+
+        The controller that binds would do the same, but may look only every 15 s.
+        """
+        admin = self.arena.client(Actor.ADMIN)
+        namespace = self.arena.namespace
+        claim = await admin.get(resources.PERSISTENT_VOLUME_CLAIMS, self.name, namespace=namespace)
         on_node = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
-        claim = {"namespace": self.arena.namespace, "name": self.name}
+        reference = {"namespace": namespace, "name": self.name, "uid": claim["metadata"]["uid"]}
         await self.arena.make(
             {
                 "apiVersion": "v1",
@@ -56,12 +65,14 @@ class Claim:
                     "accessModes": _MODES,
                     "storageClassName": self.storage_class,
                     "persistentVolumeReclaimPolicy": "Retain",
-                    "claimRef": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", **claim},
+                    "claimRef": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", **reference},
                     "local": {"path": "/hintbound"},
                     "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [on_node]}]}},
                 },
             }
         )
+        bound = {"metadata": {"annotations": _BOUND}, "spec": {"volumeName": self.storage_class}}
+        await admin.patch(resources.PERSISTENT_VOLUME_CLAIMS, self.name, bound, namespace=namespace)
 
 
 async def waiting_claim(arena: Arena, name: str = "claim") -> Claim:

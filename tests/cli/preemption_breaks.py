@@ -1,0 +1,195 @@
+"""How each sentence about preemption, PreBind, restarts and skew is broken."""
+
+from tests.cli.breaks import OTHER_GATES, Break
+
+HOLD = ', finalizers=["hintbound.dev/hold"]'
+PREEMPTOR = '    preemptor = await arena.pod("preemptor", cpu="4", priority="hintbound-high")\n'
+HINTED_PREEMPTOR = (
+    '    preemptor = await arena.gated_pod("preemptor", cpu="4", priority="hintbound-high")\n'
+    "    await arena.hint(preemptor, node)\n"
+    "    await arena.ungate(preemptor)\n"
+)
+WAITER = "    pod = await arena.pod(spec=claim.spec)\n"
+BLIND = '    await arena.own_scheduler(gates={"NominatedNodeNameForExpectation": False})\n'
+HINT_SMALL = "\n    await arena.hint(pod, small)\n    await arena.ungate(pod)\n\n    shown"
+GATED = '    pod = await arena.gated_pod(cpu="2", spec=claim.spec)\n'
+SHOWED = "what the (unbound )?versions showed"
+
+PREEMPTION = {
+    "NNN-PREEMPT-ONE-PATCH": Break(
+        "the PATCH that nominates says {}",
+        changes={
+            PREEMPTOR: HINTED_PREEMPTOR + "    await arena.hint(preemptor, node)\n",
+            'r.verb == "patch" and r.user == SCHEDULER]': 'r.verb == "patch" and "hintbound" in r.user_agent '
+            "and r.subresource]",
+        },
+    ),
+    "NNN-PREEMPT-NOMINATED-ONCE": Break("assert 2 == 1"),  # by the changes above
+    "NNN-PREEMPT-SYNC-VICTIM-FIRST": Break(r"assert \['nominated',", changes={PREEMPTOR: HINTED_PREEMPTOR}),
+    "NNN-PREEMPT-HELD-VICTIM": Break(
+        "preemptor-.* to be tried again",
+        changes={HOLD: ""},
+    ),
+    "NNN-PREEMPT-BUDGET-AVOIDED": Break(
+        "assert '.*-n1' == '.*-n2'",
+        changes={
+            "    await arena.make(BUDGET)\n    await arena.own_scheduler()  #": "    "
+            "await arena.own_scheduler()  #"
+        },
+    ),
+    "NNN-PREEMPT-BUDGET-BROKEN": Break(
+        "preemptor-.* to be bound; came instead: .*Unschedulable",
+        changes={
+            '(node, "guarded", cpu="4", priority="hintbound-low"': '(node, "guarded", cpu="4", '
+            'priority="hintbound-high"'
+        },
+    ),
+    "NNN-PREEMPT-EACH-VICTIM-ONCE": Break(
+        "what the scheduler sent to victim-",
+        changes={PREEMPTOR: f"    await arena.delete(victims[0])\n{PREEMPTOR}"},
+    ),
+    "NNN-PREEMPT-GRACE-UNTOUCHED": Break(
+        r"assert set\(\) == \{None\}",
+        changes={
+            '    await arena.pod("preemptor", cpu="4", priority="hintbound-high")\n': "    await "
+            "arena.delete(victim)\n"
+        },
+    ),
+    "NNN-PREEMPT-NEVER-OVERCOMMITS": Break(
+        "CPUs that the pods on the node ask for",
+        changes={'arena.pod("preemptor", cpu="2", ': 'arena.pod("preemptor", cpu="2", node=node, '},
+    ),
+    "NNN-PREEMPT-HIGHER-TAKES-OVER": Break(
+        "the nomination of loser-.* to be cleared",
+        changes={'priority="hintbound-high")\n\n    since': 'priority="hintbound-mid")\n\n    since'},
+    ),
+    "NNN-PREEMPT-GOING-VICTIM-CLEARS": Break("assert '.*-n1' == ''"),
+    "NNN-PREEMPT-GOING-VICTIM-TWO-NOMINATED": Break("assert '' != ''", where=OTHER_GATES),
+    "NNN-PREEMPT-ROOM-KEPT": Break(
+        "thief-.* to be Unschedulable; came instead: nodeName=",
+        changes={
+            PREEMPTOR: PREEMPTOR.replace("high", "mid"),
+            'arena.pod("thief", cpu="1", priority="hintbound-low")': 'arena.pod("thief", cpu="1", '
+            'priority="hintbound-high")',
+        },
+    ),
+    "NNN-PREEMPT-OVERWRITES-HINT": Break(
+        "to be nominated elsewhere; came instead: nodeName=",
+        changes={
+            '(cheaper, cpu="4", priority="hintbound-low")': '(cheaper, cpu="4", priority="hintbound-mid")'
+        },
+    ),
+    "NNN-PREEMPT-NEVER-SPARES": Break(
+        "low-.* was preempted", changes={'priority="hintbound-never"': 'priority="hintbound-high"'}
+    ),
+    "NNN-PREEMPT-REPAIRED": Break(
+        "to be nominated again instead of None",
+        changes={
+            "    (node,) = await": "    scheduler = await arena.own_scheduler()\n    (node,) = await",
+            "    for value in": "    scheduler.pause()\n    for value in",
+        },
+    ),
+    "NNN-PREEMPT-EVENT": Break(
+        "assert 'Preempted by.*' == 'Preempted by", changes={"{preemptor.uid} on": "{victim.uid} on"}
+    ),
+}
+
+PREBIND = {
+    "NNN-PREBIND-SHOWN": Break(
+        "to be nominated; came instead",
+        changes={
+            f"{WAITER}\n    assert await arena.nominated(pod) == node\n    assert await claim": f"{BLIND}"
+            f"{WAITER}\n    assert await arena.nominated(pod) == node\n    assert await claim"
+        },
+    ),
+    "NNN-PREBIND-SHOWN-ASYNC": Break(
+        "to be nominated; came instead",
+        changes={
+            '"SchedulerAsyncAPICalls": True': '"SchedulerAsyncAPICalls": True, '
+            '"NominatedNodeNameForExpectation": False'
+        },
+    ),
+    "NNN-PREBIND-HIDDEN": Break(SHOWED),
+    "NNN-PREBIND-PLAIN-NONE": Break(
+        SHOWED,
+        changes={
+            "    pod = await arena.pod()\n": "    pod = await arena.gated_pod()\n"
+            "    await arena.hint(pod, node)\n    await arena.ungate(pod)\n"
+        },
+    ),
+    "NNN-PREBIND-HINT-REWRITTEN": Break(
+        "to be nominated anew; came instead",
+        changes={GATED + HINT_SMALL: BLIND + GATED + HINT_SMALL},
+    ),
+    "NNN-PREBIND-UNFIT-HINT-SHOWN": Break(SHOWED),
+    "NNN-PREBIND-FITTING-HINT-SILENT": Break(
+        "what the scheduler wrote besides the binding", changes={"    await arena.hint(pod, node)\n": ""}
+    ),
+    "NNN-PREBIND-OUTSIDER-STAYS": Break(
+        "what unbound versions showed",
+        changes={
+            '    await arena.accepted(arena.hint(pod, "another-node"))\n': "    await arena.accepted("
+            'arena.hint(pod, "another-node"))\n    await arena.accepted(arena.hint(pod, node))\n'
+        },
+    ),
+    "NNN-PREBIND-FAILED-CLEARED": Break("assert '.*-n.*' == ''"),
+    "NNN-PREBIND-FAILED-SECOND-CLEARED": Break("to become ''", where=OTHER_GATES),
+    "NNN-PREBIND-FAILED-KEPT": Break(SHOWED),
+    "NNN-PREBIND-RETRY-FLAPS": Break("to become ''", where=OTHER_GATES),
+}
+
+RESTARTS = {
+    "NNN-RESTART-PREEMPTOR-KEPT": Break(
+        SHOWED,
+        changes={
+            "    await scheduler.kill()\n    rival": "    await scheduler.kill()\n"
+            "    await arena.hint(preemptor, None)\n    rival"
+        },
+    ),
+    "NNN-RESTART-HINT-WHILE-DOWN": Break(
+        "assert '.*-n1' == '.*-n2'",
+        changes={"    await arena.hint(pod, hinted)\n": ""},
+    ),
+    "NNN-RESTART-HINT-WHILE-PAUSED": Break(
+        "assert '.*-n1' == '.*-n2'", changes={"    await arena.hint(pod, last)\n": ""}
+    ),
+    "NNN-RESTART-PREEMPTION-PAUSED": Break(
+        "preemptor-.* to be bound; came instead",
+        changes={"    scheduler.resume()\n\n    assert nom": "    assert nom"},
+    ),
+    "NNN-RESTART-PREBIND-KEPT": Break(
+        SHOWED,
+        changes={
+            "    await scheduler.stop()\n": "    await scheduler.stop()\n    await arena.hint(pod, None)\n"
+        },
+    ),
+    "NNN-RESTART-APISERVER-PREEMPTION": Break(
+        "preemptor-.* to be bound; came instead",
+        changes={"    await server.restart()\n": "", "patience=90": "patience=3"},
+    ),
+    "NNN-RESTART-APISERVER-HINT": Break(
+        "assert '' == '.*-n2'",
+        changes={"    await arena.accepted(arena.hint(pod, hinted, through=server))\n": ""},
+    ),
+}
+
+SKEW = {
+    "NNN-SKEW-BINDING": Break(
+        "what the binding left of the hint", changes={"gates={GATE: gate})": "gates={GATE: not gate})"}
+    ),
+    "NNN-SKEW-LATE-HINT": Break(
+        "awaited 422, but the write was accepted",
+        changes={"arena.own_apiserver(gates={GATE: True})": "arena.own_apiserver(gates={GATE: False})"},
+    ),
+    "NNN-SKEW-EMULATED-APISERVER": Break("assert '' == 'some-node'", changes={'(emulate="1.34")': "()"}),
+    "NNN-SKEW-SCHEDULER-GATE": Break(
+        "what the unbound pods showed", changes={"gates={GATE: gate})": "gates={GATE: True})"}
+    ),
+    "NNN-SKEW-FOREIGN-HINT": Break(
+        "foreign-.* to be bound; came instead: .*Unschedulable",
+        changes={"    await arena.own_scheduler()\n    foreign": "    foreign"},
+    ),
+    "NNN-SKEW-EMULATED-SCHEDULER": Break(SHOWED, changes={'(emulate="1.34")': "()"}),
+}
+
+BREAKS = {**PREEMPTION, **PREBIND, **RESTARTS, **SKEW}
