@@ -30,7 +30,7 @@ async def test_error_clears_the_hint(arena: Arena) -> None:
     why="1.34 promised external writers that the scheduler keeps their value; 1.35 took it back.",
     applies=KEEPS,
     needs=OWN,
-    source=f"KEP-5278 C4, {KEPT}",
+    source=f"KEP-5278 C4, {KEPT}; docs/findings/release-1-34-promises-to-keep-hints.md",
 )
 async def test_error_keeps_the_hint(arena: Arena) -> None:
     hinted, after = await hint_after_an_error(arena)
@@ -57,7 +57,7 @@ async def test_refused_binding_clears_the_hint(arena: Arena) -> None:
     why="1.34 promised external writers that the scheduler keeps their value; 1.35 took it back.",
     applies=KEEPS,
     needs=[Capability.FAKE_NODES],
-    source=f"KEP-5278 C6, {KEPT}",
+    source=f"KEP-5278 C6, {KEPT}; docs/findings/release-1-34-promises-to-keep-hints.md",
 )
 async def test_refused_binding_keeps_the_hint(arena: Arena) -> None:
     hinted, after = await hint_after_a_refused_binding(arena)

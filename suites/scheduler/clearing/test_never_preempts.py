@@ -11,7 +11,7 @@ SOURCE = "kubernetes PodEligibleToPreemptOthers C8; measured 1.33.13-1.37.2"
     why="The hint goes on reserving room and hides the pod from autoscalers; only its nominator can end it.",
     severity="hazard",
     needs=[Capability.FAKE_NODES],
-    source=SOURCE,
+    source=f"{SOURCE}; docs/findings/never-keeps-the-hint.md",
 )
 async def test_never_keeps_its_hint(arena: Arena) -> None:
     (small,) = await arena.nodes(1, cpu="1")
@@ -29,7 +29,7 @@ async def test_never_keeps_its_hint(arena: Arena) -> None:
     why="An autoscaler that skips nominated pods waits for ever for a node that nobody will make.",
     severity="hazard",
     needs=[Capability.FAKE_NODES],
-    source=SOURCE,
+    source=f"{SOURCE}; docs/findings/never-keeps-the-hint.md",
 )
 async def test_never_keeps_its_hint_at_a_ghost(arena: Arena) -> None:
     await arena.nodes(1, cpu="1")

@@ -17,7 +17,7 @@ SOURCE = "kubernetes DynamicResources.PostFilter"
     severity="hazard",
     applies=DRA,
     needs=[Capability.FAKE_NODES],
-    source=f"{SOURCE}; measured 1.34.0-1.37.2",
+    source=f"{SOURCE}; measured 1.34.0-1.37.2; docs/findings/prefilter-keeps-the-hint.md",
 )
 async def test_hint_is_kept_before_filtering(arena: Arena) -> None:
     (node,) = await arena.nodes(1)
@@ -55,7 +55,7 @@ async def test_hint_is_cleared_before_filtering(arena: Arena) -> None:
     why="Preemption is also what clears a hint: a step that is skipped here leaves the hint in place.",
     applies=DRA,
     needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER],
-    source=f"{SOURCE}; measured 1.34.0-1.37.2",
+    source=f"{SOURCE}; measured 1.34.0-1.37.2; docs/findings/prefilter-keeps-the-hint.md",
 )
 async def test_preemption_is_not_tried(arena: Arena) -> None:
     scheduler = await arena.own_scheduler()

@@ -13,7 +13,8 @@ ATTEMPTS = "scheduler_schedule_attempts_total"
     level="extended",
     exclusive=True,  # pods that come and go in other scenarios wake those that wait for room in this one
     needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER],
-    source="kubernetes eventhandlers updatePodInSchedulingQueue, kubernetes#129058; measured 1.33.13-1.37.2",
+    source="kubernetes eventhandlers updatePodInSchedulingQueue, kubernetes#129058; measured 1.33.13-1.37.2; "
+    "docs/findings/clearing-wakes-its-own-pod.md",
 )
 async def test_clearing_wakes_its_own_pod(arena: Arena) -> None:
     scheduler = await arena.own_scheduler()

@@ -18,7 +18,8 @@ OWN = [Capability.FAKE_NODES, Capability.OWN_SCHEDULER]
     level="extended",
     exclusive=True,
     needs=OWN,
-    source="kubernetes PriorityQueue.Update; measured 1.33.13-1.37.2",
+    source="kubernetes PriorityQueue.Update; measured 1.33.13-1.37.2; "
+    "docs/findings/a-late-hint-reserves-and-does-not-wake.md",
 )
 async def test_first_hint_wakes_nobody(arena: Arena) -> None:
     scheduler = await arena.own_scheduler()
@@ -44,7 +45,8 @@ async def test_first_hint_wakes_nobody(arena: Arena) -> None:
     why="The room stands empty for a pod that may not be tried for minutes.",
     severity="hazard",
     needs=[Capability.FAKE_NODES],
-    source="kubernetes PriorityQueue.Update; measured 1.33.13-1.37.2",
+    source="kubernetes PriorityQueue.Update; measured 1.33.13-1.37.2; "
+    "docs/findings/a-late-hint-reserves-and-does-not-wake.md",
 )
 async def test_hint_of_an_unschedulable_pod_reserves(arena: Arena) -> None:
     (node,) = await arena.nodes(1, cpu="4")

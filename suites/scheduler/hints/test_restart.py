@@ -17,7 +17,8 @@ LOST = 'version(scheduler, "<1.37")'
     severity="hazard",
     applies=LOST,
     needs=NEEDS,
-    source="kubernetes PriorityQueue.Add of gated pods; measured 1.33.13-1.36.3",
+    source="kubernetes PriorityQueue.Add of gated pods; measured 1.33.13-1.36.3; "
+    "docs/findings/gated-reservation-lost-at-restart.md",
 )
 async def test_gated_reservation_is_lost(arena: Arena) -> None:
     node, holder = await held_node(arena)

@@ -14,7 +14,8 @@ from hintbound.protocol import Actor
     "door.",
     severity="hazard",
     needs=[Capability.FAKE_NODES],
-    source="kubernetes PodEligibleToPreemptOthers; measured 1.33.13-1.37.2",
+    source="kubernetes PodEligibleToPreemptOthers; measured 1.33.13-1.37.2; "
+    "docs/findings/a-hint-suppresses-preemption.md",
 )
 async def test_terminating_victim_on_the_hinted_node(arena: Arena) -> None:
     hinted, other = await arena.nodes(2, cpu="4")

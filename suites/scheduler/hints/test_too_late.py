@@ -17,7 +17,8 @@ OWN = [Capability.FAKE_NODES, Capability.OWN_SCHEDULER]
     "written.",
     severity="hazard",
     needs=OWN,
-    source="kubernetes PriorityQueue.Update of pods in flight; measured 1.33.13-1.37.2",
+    source="kubernetes PriorityQueue.Update of pods in flight; measured 1.33.13-1.37.2; "
+    "docs/findings/200-is-not-honoured.md",
 )
 async def test_hint_without_a_gate_comes_too_late(arena: Arena) -> None:
     async with extender() as held:
@@ -43,7 +44,8 @@ async def test_hint_without_a_gate_comes_too_late(arena: Arena) -> None:
     "after a 200.",
     severity="hazard",
     needs=OWN,
-    source="kubernetes handleSchedulingFailure, a PATCH without preconditions; measured 1.33.13-1.37.2",
+    source="kubernetes handleSchedulingFailure, a PATCH without preconditions; measured 1.33.13-1.37.2; "
+    "docs/findings/clears-what-it-did-not-try.md",
 )
 async def test_hint_changed_in_flight_is_wiped(arena: Arena) -> None:
     async with extender() as held:

@@ -12,7 +12,7 @@ SOURCE = "kubernetes RunFilterPluginsWithNominatedPods; measured 1.33.13-1.37.2"
     why="Each counts as placed for the other, so being first is of no use; a nominator sees its oldest pod "
     "lose.",
     needs=[Capability.FAKE_NODES],
-    source=SOURCE,
+    source=f"{SOURCE}; docs/findings/two-hints-block-each-other.md",
 )
 async def test_first_to_be_tried_loses(arena: Arena) -> None:
     (node,) = await arena.nodes(1, cpu="4")
@@ -36,7 +36,7 @@ async def test_first_to_be_tried_loses(arena: Arena) -> None:
     "tells it to.",
     severity="hazard",
     needs=[Capability.FAKE_NODES],
-    source=SOURCE,
+    source=f"{SOURCE}; docs/findings/two-hints-block-each-other.md",
 )
 async def test_two_that_never_preempt_block_each_other(arena: Arena) -> None:
     (node,) = await arena.nodes(1, cpu="4")
