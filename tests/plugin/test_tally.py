@@ -8,7 +8,7 @@ import pytest
 
 from hintbound.clusters.protocol import Component
 from hintbound.kube.metrics import Metrics
-from hintbound.plugin.judgement import Unproven
+from hintbound.plugin.judgement import NotSeen, Unproven
 from hintbound.plugin.tally import Tally
 
 
@@ -62,3 +62,14 @@ async def test_a_counter_that_comes_late_is_waited_for() -> None:
 async def test_a_counter_that_is_not_there_is_not_taken_for_zero() -> None:
     with pytest.raises(Unproven, match="kube-scheduler-1 does not count runs_seconds_count"):
         await begin(page(), patience=0.2)
+
+
+async def test_counts_are_awaited() -> None:
+    tally = await begin(page(Filter=3), page(Filter=3), page(Filter=4), page(Filter=5))
+    assert (await tally.until(lambda made: made["Filter"] == 2, "two runs"))["Filter"] == 2
+
+
+async def test_counts_that_never_come_are_named() -> None:
+    tally = await begin(page(Filter=3), page(Filter=4, Score=1))
+    with pytest.raises(NotSeen, match=r"awaited for 0.2 s: two runs; counted instead: Filter=1, Score=1"):
+        await tally.until(lambda made: made["Filter"] == 2, "two runs", patience=0.2)
