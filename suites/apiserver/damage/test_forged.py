@@ -24,14 +24,14 @@ async def test_scheduled_condition_can_be_forged(arena: Arena) -> None:
 
 @behaviour(
     "NNN-DAMAGE-IP-FORGED",
-    must="`pods/status` takes any valid address as podIP.",
+    must="`pods/status` takes any valid address as podIP of a bound pod.",
     why="Services send their traffic where this address points, so the right to hint is also the right to "
     "divert.",
     severity="hazard",
     source="kubernetes validation.ValidatePodStatusUpdate; measured 1.33.13-1.37.2",
 )
 async def test_pod_ip_can_be_forged(arena: Arena) -> None:
-    pod = await arena.pod(scheduler="hintbound-nobody")
+    pod = await arena.pod(node="node-a")
 
     address = "192.0.2.1"
     await arena.accepted(arena.patch_status(pod, {"podIP": address, "podIPs": [{"ip": address}]}))
