@@ -45,7 +45,7 @@ async def test_annotations_are_copied(arena: Arena) -> None:
     affects=["scheduler", "operator"],
     advice="A binder may mark pods by the labels of its binding. Whoever may create pods/binding may "
     "relabel pods: grant it to schedulers only.",
-    source="KEP-4742, kubernetes BindingREST; measured 1.35.4-1.37.2 with the gate on",
+    source="KEP-4742, kubernetes BindingREST; measured 1.33.13-1.37.2 with the gate on",
 )
 async def test_labels_are_copied(arena: Arena) -> None:
     assert await label_after_a_binding(arena) == "binding"
@@ -58,7 +58,7 @@ async def test_labels_are_copied(arena: Arena) -> None:
     applies="not gate(apiserver, PodTopologyLabelsAdmission)",
     affects=["scheduler"],
     advice="Mark pods by annotations of the binding, which every release copies, or patch them afterwards.",
-    source="KEP-4742, kubernetes BindingREST; measured 1.33.13-1.34.4 with the gate off",
+    source="KEP-4742, kubernetes BindingREST; measured 1.33.13-1.37.2 with the gate off",
 )
 async def test_labels_are_dropped(arena: Arena) -> None:
     assert await label_after_a_binding(arena) == "pod"
