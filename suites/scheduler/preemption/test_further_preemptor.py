@@ -1,0 +1,64 @@
+"""A further preemptor on a node whose victim is terminating already."""
+
+from hintbound.kube import resources
+from hintbound.plugin import Arena, Capability, Pod, behaviour
+
+SCHEDULER = "system:kube-scheduler"
+AGAIN = 'version(scheduler, "<1.34") or version(scheduler, "==1.34") and version(scheduler, ">=1.34.2")'
+
+
+@behaviour(
+    "NNN-PREEMPT-GOING-VICTIM-SPARED",
+    must="From 1.35 on a victim that is terminating already is not deleted again for a further preemptor.",
+    why="Its Events name the one pod that it had to go for, and its grace period stands.",
+    applies='version(scheduler, ">=1.35")',
+    needs=[Capability.FAKE_NODES, Capability.AUDIT],
+    source="kubernetes preemption.prepareCandidate; measured 1.35.4-1.37.2",
+)
+async def test_terminating_victim_is_spared(arena: Arena) -> None:
+    node, victim, further = await two_preemptors(arena)
+
+    assert await arena.nominated(further) == node
+    barrier = await arena.pod("barrier", cpu="0", priority="hintbound-low")
+    assert await arena.bound(barrier) == node
+
+    assert await deletions(arena, victim) == 1
+
+
+@behaviour(
+    "NNN-PREEMPT-GOING-VICTIM-DELETED-AGAIN",
+    must="In 1.33, and in 1.34 from 1.34.2 on, each further preemptor on a node deletes a victim that is "
+    "terminating already once more, and its Event names that preemptor too.",
+    why="Ten preemptors on one node send 55 DELETEs for ten victims, and nine of ten Events mislead.",
+    applies=AGAIN,
+    severity="hazard",
+    needs=[Capability.FAKE_NODES, Capability.AUDIT],
+    source="measured 1.33.13 and 1.34.4; docs/findings/victims-are-deleted-again.md",
+)
+async def test_terminating_victim_is_deleted_again(arena: Arena) -> None:
+    node, victim, further = await two_preemptors(arena)
+
+    note = f"Preempted by pod {further.uid} on node {node}"
+    about = f"reason=Preempted,regarding.uid={victim.uid}"
+    await arena.shown(
+        resources.EVENTS, lambda event: event["note"] == note, f"{note!r}", field_selector=about
+    )
+
+    assert await deletions(arena, victim) >= 2
+
+
+async def two_preemptors(arena: Arena) -> tuple[str, Pod, Pod]:
+    """A node, a victim on it that a preemptor has deleted and a finalizer holds, and a higher preemptor."""
+    (node,) = await arena.nodes(1, cpu="4")
+    victim = await arena.running_pod(
+        node, cpu="4", priority="hintbound-low", finalizers=["hintbound.dev/hold"]
+    )
+    await arena.pod("first", cpu="4", priority="hintbound-mid")
+    await arena.until(victim, lambda o: "deletionTimestamp" in o["metadata"], f"{victim} to be deleted")
+    return node, victim, await arena.pod("further", cpu="4", priority="hintbound-high")
+
+
+async def deletions(arena: Arena, victim: Pod) -> int:
+    """How often the scheduler has deleted a pod so far."""
+    requests = (await arena.life(victim)).requests
+    return len([request for request in requests if request.verb == "delete" and request.user == SCHEDULER])
