@@ -19,12 +19,11 @@ PREEMPTION = {
     "NNN-PREEMPT-ONE-PATCH": Break(
         "the PATCH that nominates says {}",
         changes={
-            PREEMPTOR: HINTED_PREEMPTOR + "    await arena.hint(preemptor, node)\n",
+            PREEMPTOR: HINTED_PREEMPTOR,
             'r.verb == "patch" and r.user == SCHEDULER]': 'r.verb == "patch" and "hintbound" in r.user_agent '
             "and r.subresource]",
         },
     ),
-    "NNN-PREEMPT-NOMINATED-ONCE": Break("assert 2 == 1"),  # by the changes above
     "NNN-PREEMPT-SYNC-VICTIM-FIRST": Break(r"assert \['nominated',", changes={PREEMPTOR: HINTED_PREEMPTOR}),
     "NNN-PREEMPT-HELD-VICTIM": Break(
         "preemptor-.* to be tried again",

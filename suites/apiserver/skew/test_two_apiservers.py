@@ -14,7 +14,7 @@ KNOWS = 'version(apiserver, ">=1.34")'
     level="extended",
     applies=KNOWS,
     needs=[Capability.MANY_APISERVERS],
-    deadline=90,
+    deadline=240,
     source="KEP-5278; measured 1.34.0-1.37.2",
 )
 async def test_server_of_the_binding_decides(arena: Arena) -> None:
@@ -39,7 +39,7 @@ async def test_server_of_the_binding_decides(arena: Arena) -> None:
     level="extended",
     applies=KNOWS,
     needs=[Capability.MANY_APISERVERS],
-    deadline=90,
+    deadline=240,
     source="KEP-5278, validation.ValidatePodStatusUpdate; measured 1.34.0-1.37.2",
 )
 async def test_late_hint_depends_on_the_server(arena: Arena) -> None:
@@ -64,7 +64,7 @@ async def test_late_hint_depends_on_the_server(arena: Arena) -> None:
     level="extended",
     applies='version(apiserver, ">=1.35") and version(apiserver, "<=1.37")',
     needs=[Capability.MANY_APISERVERS],
-    deadline=90,
+    deadline=240,
     source="KEP-4330; measured 1.35.4-1.37.2",
 )
 async def test_emulating_apiserver_keeps_the_hint(arena: Arena) -> None:

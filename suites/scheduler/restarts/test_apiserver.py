@@ -13,7 +13,7 @@ NEEDS = [Capability.FAKE_NODES, Capability.MANY_APISERVERS, Capability.RESTART_C
     "not.",
     level="extended",
     needs=[*NEEDS, Capability.OWN_SCHEDULER],
-    deadline=180,
+    deadline=240,
     source="client-go reflector, kubernetes scheduling queue; measured 1.33.13-1.37.2",
 )
 async def test_preemption_outlives_an_apiserver(arena: Arena) -> None:
@@ -46,7 +46,7 @@ async def test_preemption_outlives_an_apiserver(arena: Arena) -> None:
     why="A nominator that got its answer need not write again when the server is gone a moment later.",
     level="extended",
     needs=NEEDS,
-    deadline=90,
+    deadline=240,
     source="Kubernetes API conventions; measured 1.33.13-1.37.2",
 )
 async def test_hint_outlives_its_apiserver(arena: Arena) -> None:
