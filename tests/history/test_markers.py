@@ -152,13 +152,14 @@ async def test_a_version_that_the_audit_log_never_tells_of_is_named(stage: Stage
     assert not result.complete
 
 
-async def test_below_request_response_nothing_is_joined(stage: Stage) -> None:
+async def test_below_request_response_the_record_is_not_whole(stage: Stage) -> None:
     stage.apiserver.level = "Metadata"
     await stage.apiserver.put("ADDED", pod())
 
     result = await stage.caught_up()
 
-    assert (result.complete, result.joined) == (True, False)
+    assert (result.complete, result.joined) == (False, False)
+    assert result.reason == "the audit log keeps pods at level Metadata, and RequestResponse is needed"
 
 
 async def test_without_an_audit_log_watch_and_client_suffice(stage: Stage) -> None:

@@ -4,6 +4,7 @@ end."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from hintbound.clusters.protocol import Capability
 from hintbound.history.events import Kind
-from hintbound.history.store import Store
+from hintbound.history.store import Store, read
 from hintbound.plugin import engine as engine_module
 from hintbound.plugin.arena import Arena
 from hintbound.plugin.engine import EXCLUSIVE, SHARED, Engine, Scenario
@@ -271,7 +272,7 @@ def test_the_record_tells_when_a_scenario_began_and_what_it_came_to(store: Store
     one = scenario(nothing)
     with playing(store, [one]) as (engine, _):
         namespace = verdict(engine, one).namespace
-    events = store.slice(namespace=namespace)
+    events = [event for event in read(store.path) if event.namespace == namespace]
     assert events[0].kind == Kind.SCENARIO_STARTED
     assert [e.data for e in events if e.kind == Kind.SCENARIO_FINISHED] == [{"verdict": "pass", "reason": ""}]
     assert {e.test for e in events} == {"T-ONE"}
@@ -334,3 +335,49 @@ def test_what_is_not_played_says_why(
         played = bool(stages[SHARED].asked)
     assert (found.verdict, found.reason) == expected
     assert played is (found.verdict is Verdict.PASS)
+
+
+def test_a_test_that_swallows_its_cancellation_is_late_all_the_same(store: Store) -> None:
+    async def deaf(_arena: Arena) -> None:
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(60)
+
+    one = scenario(deaf, deadline=0.2)
+    with playing(store, [one]) as (engine, _):
+        judged = verdict(engine, one)
+    assert judged.verdict is Verdict.UNKNOWN
+    assert "its deadline of 0.2 s passed" in judged.reason
+
+
+def test_a_test_that_cancels_its_own_task_takes_nobody_along(store: Store) -> None:
+    async def gives_up(_arena: Arena) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.sleep(60)
+
+    one, other = scenario(gives_up), scenario(nothing, id="T-TWO")
+    with playing(store, [one, other], jobs=1) as (engine, _):
+        judged = [verdict(engine, one), verdict(engine, other)]
+    assert [judgement.verdict for judgement in judged] == [Verdict.UNKNOWN, Verdict.PASS]
+
+
+def test_a_task_that_would_not_end_does_not_hang_the_run(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hintbound.plugin.engine.DEAF_AFTER", 0.1)
+    kept: list[asyncio.Task[None]] = []
+
+    async def never_ends() -> None:
+        while True:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(60)
+
+    async def leaks(_arena: Arena) -> None:
+        kept.append(asyncio.create_task(never_ends(), name="a leak"))
+        await asyncio.sleep(0)
+
+    one = scenario(leaks)
+    with playing(store, [one]) as (engine, _):
+        verdict(engine, one)
+    assert "a task would not end: a leak" in engine.notes

@@ -322,11 +322,11 @@ def test_a_reader_that_goes_away_changes_no_verdict(
 ) -> None:
     from rich.console import Console
 
-    def gone(*_: object, **__: object) -> None:
+    def gone(_: Console) -> None:
         raise BrokenPipeError
 
     silenced: list[int] = []
-    monkeypatch.setattr(Console, "print", gone)
+    monkeypatch.setattr(Console, "_write_buffer", gone)
     monkeypatch.setattr("os.dup2", lambda source, _target: silenced.append(source))
     monkeypatch.setattr("sys.stdout.fileno", lambda: 1, raising=False)
     ran = sessions.run(ONE_OF_EACH, "--behaviour", "T-FAIL")

@@ -7,6 +7,7 @@ Modules are imported only when their command is called, so that `hintbound --hel
 from __future__ import annotations
 
 import importlib
+import io
 import pkgutil
 import sys
 import traceback
@@ -41,6 +42,9 @@ def hintbound() -> None:
 def main(args: list[str] | None = None) -> None:
     """Run the command line and exit: 0 pass, 1 fail, 2 unknown, 130 interrupted, 254 cannot start, 255
     internal."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show a sign is no reason to end
     try:
         outcome = hintbound.main(args, prog_name="hintbound", standalone_mode=False)
     except CannotStart as error:

@@ -172,7 +172,7 @@ class ExistingCluster:
         admin = self._clients[0]
         try:
             page = await admin.get_text("/metrics")
-            version, gates = component_version(page) or "unknown", feature_gates(page)
+            version, gates = component_version(page) or "unknown", feature_gates(page) or None
         except ApiError:
             answer = await admin.request("GET", "/version")
             version, gates, source = str(answer.body.get("gitVersion", "unknown")), None, "/version"

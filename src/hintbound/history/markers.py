@@ -99,6 +99,10 @@ async def caught_up(
         if audit and watch and audit.data.get("level") == _ENOUGH:
             joined = True
             unexplained = await _unexplained(store, namespace, until=watch.index, timeout=left())
+        elif audit and watch:
+            lagging.append(
+                f"the audit log keeps pods at level {audit.data.get('level')}, and {_ENOUGH} is needed"
+            )
     gaps = gaps_of(store.slice(namespace=namespace, test=test, cluster=cluster), joined=joined)
     result = CaughtUp(
         lagging=tuple(lagging),

@@ -41,8 +41,12 @@ class _Index:
     by_namespace: dict[str, list[Event]] = field(default_factory=lambda: defaultdict(list))
     by_test: dict[str, list[Event]] = field(default_factory=lambda: defaultdict(list))
     common: list[Event] = field(default_factory=list)
+    forgotten: set[str] = field(default_factory=set)
+    """Namespaces and tests that nobody will ask for again, whatever still comes of them."""
 
     def add(self, event: Event) -> None:
+        if event.namespace in self.forgotten:
+            return
         if event.namespace:
             self.by_namespace[event.namespace].append(event)
         if event.test:
@@ -165,6 +169,8 @@ class Store:
 
     def forget(self, *, namespace: str = "", test: str = "") -> None:
         """Free the memory of a judged test. The file keeps everything."""
+        if namespace:
+            self._index.forgotten.add(namespace)
         self._index.by_namespace.pop(namespace, None)
         self._index.by_test.pop(test, None)
 

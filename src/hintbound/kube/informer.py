@@ -177,7 +177,7 @@ class Informer(Generic[T]):
             await self._follow()
         except asyncio.CancelledError:
             pass
-        except BaseException as error:
+        except Exception as error:
             self._failure = error
         finally:
             self._synced.set()

@@ -88,6 +88,10 @@ class Arena:
         data = {"verdict": str(verdict), "reason": reason}
         self._append(Kind.SCENARIO_FINISHED, data)
 
+    def forget(self) -> None:
+        """Free the memory of its record; the file keeps everything."""
+        self._stage.store.forget(namespace=self.namespace, test=self._behaviour.id)
+
     def _append(self, kind: Kind, data: Mapping[str, Any]) -> None:
         self._stage.store.append(
             kind, source=Source.ENGINE, cluster=self.cluster, namespace=self.namespace, data=data

@@ -44,6 +44,15 @@ _SHOWN_GATES = {
 }
 
 
+class _Unread(Console):
+    """A console whose reader may go away: the run and its exit code matter all the same."""
+
+    def on_broken_pipe(self) -> None:
+        """Instead of ending the process as rich does."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 class RunConsole:
     """A pytest plugin in place of pytest's own terminal output. On a terminal a line also says what goes
     on."""
@@ -55,7 +64,7 @@ class RunConsole:
         """Outcomes of tests that are no behaviours."""
         self._reports: list[pytest.TestReport] = []
         self._shown: set[str] = set()
-        self._console = Console(file=sys.stdout, highlight=False, soft_wrap=True, markup=False)
+        self._console = _Unread(file=sys.stdout, highlight=False, soft_wrap=True, markup=False)
         self._status: Status | None = None
         self._selected = 0
 
@@ -159,7 +168,4 @@ class RunConsole:
             self._status.start()
 
     def _say(self, what: str | Text, **how: Any) -> None:
-        try:
-            self._console.print(what, **how)
-        except BrokenPipeError:  # whoever read us has gone; the run and its exit code still matter
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        self._console.print(what, **how)

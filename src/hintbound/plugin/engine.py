@@ -17,13 +17,16 @@ from hintbound.clusters.protocol import Capability
 from hintbound.plugin.applies import Unreadable
 from hintbound.plugin.arena import Arena
 from hintbound.plugin.behaviours import Behaviour
+from hintbound.plugin.heartbeat import Heartbeat
 from hintbound.plugin.interrupts import Interrupts, interrupts_put_off
-from hintbound.plugin.judgement import DeadlinePassed, Judgement, judge, leading
+from hintbound.plugin.judgement import DeadlinePassed, Judgement, NotSeen, judge, leading
 from hintbound.plugin.stage import Stage
 from hintbound.protocol import Seconds, Verdict
 
 UNDO_WITHIN: Seconds = 15.0
 """How long a scenario's cleanup may take; it never changes the verdict."""
+DEAF_AFTER: Seconds = 5.0
+"""How long a task that was cancelled may take to end; what takes longer is left behind."""
 CLOSE_WITHIN: Seconds = 60.0
 """How long a stage may take to close."""
 INTERRUPTED = "interrupted"
@@ -60,6 +63,7 @@ class Engine:
         self._runner = asyncio.Runner()
         self._lanes: dict[str, deque[Scenario]] = {}
         self._workers: list[asyncio.Task[None]] = []
+        self._heartbeat = Heartbeat()
         self.notes: list[str] = []
         """What went wrong in cleaning up; belongs into the report, changes no verdict."""
 
@@ -101,6 +105,7 @@ class Engine:
     async def begin(self, stages: Sequence[Stage]) -> None:
         """Start playing on stages that have been started; who finds no stage of its name gets the first."""
         loop = asyncio.get_running_loop()
+        self._workers.append(asyncio.create_task(self._heartbeat.beat(), name="heartbeat"))
         by_name = {stage.name: stage for stage in stages}
         for lane, queue in self._lanes.items():
             stage = by_name.get(lane, stages[0])
@@ -123,7 +128,8 @@ class Engine:
             try:
                 self._runner.run(self._end(stages))
             finally:
-                self._runner.close()
+                if not self._runner.run(self._abandon_the_deaf()):
+                    self._runner.close()
 
     async def _end(self, stages: Sequence[Stage]) -> None:
         for worker in self._workers:
@@ -139,6 +145,15 @@ class Engine:
                 self.notes.append(f"closing {stage.name} took longer than {CLOSE_WITHIN:g} s")
             elif error := task.exception():
                 self.notes.append(f"closing {stage.name} failed: {error!r}")
+
+    async def _abandon_the_deaf(self) -> int:
+        """Cancel what a scenario left on the loop; how many do not end for it. The loop is closed without."""
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        deaf = (await asyncio.wait(left, timeout=DEAF_AFTER))[1] if left else set()
+        self.notes += [f"a task would not end: {task.get_name()}" for task in deaf]
+        return len(deaf)
 
     async def _work(self, stage: Stage, queue: deque[Scenario]) -> None:
         while queue:
@@ -163,12 +178,15 @@ class Engine:
         try:
             error = await _act(scenario, arena)
             flaws = [*await _flaws(arena, error), *arena.deaths]
+            if isinstance(leading(error), NotSeen):
+                flaws += self._heartbeat.since(began)
             verdict, reason = judge(error, flaws)
             shown = arena.evidence(leading(error)) if verdict in (Verdict.FAIL, Verdict.UNKNOWN) else ()
             took = round(clock() - began, 3)
             arena.finished(verdict, reason)
         finally:
             await self._undo(arena)
+            arena.forget()
         return Judgement(verdict, reason, took, arena.namespace, stage.name, shown, leading(error))
 
     async def _undo(self, arena: Arena) -> None:
@@ -188,24 +206,36 @@ class Engine:
 
 
 async def _act(scenario: Scenario, arena: Arena) -> BaseException | None:
-    """Play it; what it raised, unless it was cancelled from outside."""
+    """Play it; what it raised, unless it was cancelled from outside.
+
+    In a task of its own: a test that cancels its own task, or swallows a cancellation, takes nobody along.
+    """
     deadline = scenario.behaviour.deadline
+    play = asyncio.create_task(_open_and_play(scenario, arena), name=f"play {arena.namespace}")
     try:
-        async with asyncio.timeout(deadline) as limit:
-            await arena.open()
-            await scenario.play(arena)
-    except KeyboardInterrupt:
-        raise
-    except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if task is None or task.cancelling():
-            raise
-        return error
-    except TimeoutError as error:
-        if not limit.expired():
-            return error
+        await asyncio.wait([play], timeout=deadline)
+        late = not play.done()
         awaiting = arena.awaiting or "nothing that the arena knows of"
+    finally:
+        if not play.done():
+            play.cancel()
+            await asyncio.wait([play], timeout=DEAF_AFTER)
+        # Only a KeyboardInterrupt is raised by it, and that has ended the run already: it is not lost.
+        broken = play.done() and not play.cancelled() and play.exception() is not None
+    if late:
         return DeadlinePassed(f"its deadline of {deadline:g} s passed while it was awaiting: {awaiting}")
+    if broken or play.cancelled():
+        return asyncio.CancelledError()
+    return play.result()
+
+
+async def _open_and_play(scenario: Scenario, arena: Arena) -> BaseException | None:
+    """What it raised, as a value: a SystemExit that a task raises would end the loop."""
+    try:
+        await arena.open()
+        await scenario.play(arena)
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        raise
     except BaseException as error:  # pytest.fail and pytest.skip raise no Exception
         return error
     return None

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: both break a run off once, in order, and neither breaks off the cleaning up.
+"""Ctrl-C, SIGTERM and a closed terminal (SIGHUP) break a run off once, in order, and never its cleaning up.
 
 asyncio's own answer to a second Ctrl-C, an exception thrown into the running loop, can lose a wake-up and so
 hang the cleaning up for ever; here the loop is only ever asked.
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
-_BOTH = (signal.SIGINT, signal.SIGTERM)
+_BOTH = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupts:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,7 +41,18 @@ def _selection(config: pytest.Config) -> tuple[str, ...]:
     suites = data.folder("suites").resolve()
     paths = [arg for arg in config.args if Path(arg.partition("::")[0]).resolve() != suites]
     ours = [_within(suites, arg) for arg in paths]
-    return (*ours, *(f"--behaviour={wanted}" for wanted in config.option.hintbound_behaviours or ()))
+    option = config.option
+    named = [f"--behaviour={wanted}" for wanted in option.hintbound_behaviours or ()]
+    return (*ours, *named, *(f"{flag}={value}" for flag, value in _pytests_own(option)))
+
+
+def _pytests_own(option: Any) -> Iterator[tuple[str, str]]:
+    """Options of pytest itself that leave tests out."""
+    for flag in ("keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf", "stepwise"):
+        value = getattr(option, flag, None)
+        for one in value if isinstance(value, list) else [value]:
+            if one:
+                yield f"--{flag}", str(one)
 
 
 def _within(suites: Path, path: str) -> str:

@@ -111,6 +111,7 @@ class Session:
                 judged = item.scenario.judged if interrupted else None  # what nobody had asked for yet
                 self.take(item, judged or Judgement(Verdict.UNKNOWN, why))
         outcomes = [self._outcomes[item.behaviour.id] for item in self.items]
+        failure = failure or self._lost()
         verdict = Verdict.UNKNOWN if interrupted or failure else run_verdict(outcomes)
         reason = INTERRUPTED if interrupted else failure or _nothing_judged(outcomes)
         self.exit_code = ExitCode.INTERRUPTED if interrupted else EXIT_CODES[verdict]
@@ -120,6 +121,10 @@ class Session:
             self.store.close()
         self.run = write_all(self._result(verdict, reason, finished=timestamp()), self.folder)
         return self.run
+
+    def _lost(self) -> str:
+        """Why the record is not where it was written; empty when it is."""
+        return "" if self.folder.history.is_file() else "the run's folder was removed while it went on"
 
     def abandon(self, error: CannotStart) -> None:
         """End a run that could not start; its record says why."""

@@ -19,7 +19,7 @@ from hintbound.history.store import Store
 from hintbound.kube.client import Client
 from hintbound.kube.errors import KubeError
 from hintbound.plugin.applies import Facts
-from hintbound.protocol import Actor
+from hintbound.protocol import Actor, ComponentKind
 from hintbound.report.folder import RunFolder
 
 
@@ -74,6 +74,7 @@ class Stage:
                 )
                 self.recorders.append(await self._open.enter_async_context(audit))
             self.states = tuple(await self.cluster.components())
+            self._all_known()
         except KubeError as error:
             await self.close()
             raise CannotStart(
@@ -83,6 +84,16 @@ class Stage:
         except BaseException:
             await self.close()
             raise
+
+    def _all_known(self) -> None:
+        """Without gates a behaviour is skipped, and a skip does not count: that is for clusters of others."""
+        for state in self.states:
+            gated = state.kind in (ComponentKind.APISERVER, ComponentKind.SCHEDULER)
+            if gated and not state.gates and Capability.RESTART_COMPONENT in self.cluster.capabilities:
+                raise CannotStart(
+                    f"{state.name} does not tell its feature gates: {state.source}.",
+                    next_step="Try again; if it stays so, see its log in the run's folder.",
+                )
 
     async def close(self) -> None:
         """End the recorders, then the cluster. May be called twice."""

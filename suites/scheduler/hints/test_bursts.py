@@ -35,8 +35,8 @@ async def test_burst_lands_exactly(arena: Arena) -> None:
     source="kubernetes RunFilterPluginsWithNominatedPods; measured 1.33.13-1.37.2",
 )
 async def test_many_hints_at_one_place(arena: Arena) -> None:
-    (place,) = await arena.nodes(1, cpu="4")
-    (roomy,) = await arena.nodes(1, cpu=str(4 * (MANY - 1)))
+    (place,) = await arena.nodes(1, cpu="4", soft_taint=["PreferNoSchedule"])
+    (roomy,) = await arena.nodes(1, cpu=str(4 * MANY))
     pods = [await arena.gated_pod(cpu="4") for _ in range(MANY)]
     await asyncio.gather(*(arena.hint(pod, place) for pod in pods))
 

@@ -17,6 +17,8 @@ from hintbound.protocol import ComponentKind, Seconds
 
 _PROBE: Seconds = 2.0
 _ANSWERS_WITHIN: Seconds = 5.0
+_ATTEMPTS = 6
+"""A machine may stand still for a while; what is asked here is asked once in a run."""
 
 
 class EmbeddedComponent:
@@ -65,10 +67,13 @@ class EmbeddedComponent:
         if self._client is None:
             version = await asyncio.to_thread(assets.pinned_version, self.kind)
             return ComponentState(self.name, self.kind, version, None, "the pin it was built from")
-        try:
-            text = await self._client.get_text("/metrics", timeout=_ANSWERS_WITHIN)
-        except KubeError as error:
-            return ComponentState(self.name, self.kind, "unknown", None, f"does not answer: {error}")
+        for attempts_left in reversed(range(_ATTEMPTS)):
+            try:
+                text = await self._client.get_text("/metrics", timeout=_ANSWERS_WITHIN)
+                break
+            except KubeError as error:
+                if not attempts_left or not self.process.running:
+                    return ComponentState(self.name, self.kind, "unknown", None, f"does not answer: {error}")
         version = component_version(text) or "unknown"
         return ComponentState(self.name, self.kind, version, feature_gates(text), "/metrics")
 

@@ -132,7 +132,8 @@ def scheduler_config(kubeconfig: Path, name: str, overrides: Mapping[str, object
     `overrides` replaces top-level keys; a profile in it without `schedulerName` gets this one.
     """
     profiles = overrides.get("profiles", [{}])
-    assert isinstance(profiles, list)
+    if not isinstance(profiles, list):
+        raise ValueError(f"profiles of a KubeSchedulerConfiguration are a list, not {profiles!r}")
     merged: dict[str, object] = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",

@@ -81,7 +81,8 @@ class Process:
 
     async def start(self) -> None:
         """Start the process; returns before it is ready. Raises ComponentDied when even that fails."""
-        assert not self.running, f"{self.name} runs already"
+        if self.running:
+            raise RuntimeError(f"{self.name} runs already")
         self._unwatch()
         try:
             self._process = self._popen()
