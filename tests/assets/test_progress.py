@@ -38,7 +38,9 @@ def test_failed_work_is_not_called_done(capsys: pytest.CaptureFixture[str]) -> N
 def test_terminal_shows_elapsed_time_and_text_as_it_is() -> None:
     screen = io.StringIO()
 
-    with progress.Terminal(Console(file=screen, force_terminal=True, width=110)).task("building [x]") as task:
+    console = Console(file=screen, force_terminal=True, width=110, _environ={"TERM": "xterm"})
+
+    with progress.Terminal(console).task("building [x]") as task:
         task.amount(1, 2)
         task.note("[bold]17 packages")
 

@@ -175,7 +175,8 @@ def test_plain_pytest_on_our_suites_knows_the_short_options(programs: Programs) 
     assert plain.code == 0, plain.out + plain.err
     assert plain.verdicts == {"NNN-FIELD-VALIDATED": "pass", "NNN-HINT-TAKEN": "pass"}
     assert all(outcome["file"].startswith("suites/") for outcome in plain.run["outcomes"])
-    assert (plain.run["clusterSpec"], plain.run["jobs"]) == (CLUSTER, 4)
+    assert plain.run["clusterSpec"].startswith(f"{CLUSTER}.")  # the exact version, so that it can be repeated
+    assert plain.run["jobs"] == 4
 
 
 def test_a_gate_that_a_component_rejects_ends_in_its_own_words_and_254(programs: Programs) -> None:

@@ -134,7 +134,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         return None
     from hintbound.protocol import Verdict
 
-    judgement = pyfuncitem.config.stash[_SESSION].verdict(pyfuncitem.stash[_ITEM])
+    run = pyfuncitem.config.stash[_SESSION]
+    judgement = run.verdict(pyfuncitem.stash[_ITEM])
+    if run.store.broken:
+        pyfuncitem.session.shouldstop = run.store.broken  # what follows could not be recorded either
     pyfuncitem.stash[VERDICT] = judgement
     pyfuncitem.user_properties.append(("verdict", str(judgement.verdict)))
     if judgement.verdict in (Verdict.SKIP, Verdict.NOT_SUPPORTED):

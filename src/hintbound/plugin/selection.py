@@ -28,7 +28,7 @@ def settings(config: pytest.Config) -> Settings:
     option = config.option
     reports = Path(option.hintbound_reports) if option.hintbound_reports else _default_reports()
     return Settings(
-        spec=spec.parse(option.hintbound_cluster or DEFAULT_CLUSTER),
+        spec=spec.parse(DEFAULT_CLUSTER if option.hintbound_cluster is None else option.hintbound_cluster),
         profile=profile(config),
         jobs=_jobs(option.hintbound_jobs),
         reports=reports,

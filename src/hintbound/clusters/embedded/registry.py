@@ -166,9 +166,9 @@ def end(folder: Path, entry: Entry) -> None:
 
 def prune() -> list[str]:
     """Remove the folders of clusters that nothing runs for; returns their names. Raises CannotStart."""
-    if not root().is_dir():
-        return []
     try:
+        if not root().is_dir():
+            return []
         with _alone():
             dead = [folder for folder, entry in _folders() if _is_dead(folder, entry)]
             for folder in dead:
