@@ -21,8 +21,8 @@ NEVER = 'pod = await arena.gated_pod(cpu="2", priority="hintbound-never")'
 HIGH = 'pod = await arena.gated_pod(cpu="2", priority="hintbound-high")'
 
 MISFITS = {
-    "NNN-HINT-CORDONED": Break(NOT_SECOND, changes={"    await arena.cordon(hinted)\n": ""}),
-    "NNN-HINT-TAINTED": Break(NOT_SECOND, changes={"    await arena.taint(hinted)\n": ""}),
+    "NNN-HINT-CORDONED": Break(NOT_SECOND, changes={"    await arena.nodes.cordon(hinted)\n": ""}),
+    "NNN-HINT-TAINTED": Break(NOT_SECOND, changes={"    await arena.nodes.taint(hinted)\n": ""}),
     "NNN-HINT-AFFINITY-MISMATCH": Break(
         NOT_SECOND, changes={f"    allowed = {{{OTHER}}}\n": f"    allowed = {{{HINTED}}}\n"}
     ),
@@ -35,7 +35,7 @@ MISFITS = {
         NOT_FIRST,
         changes={
             "(node,) = await arena.nodes(1)": "node, ghost = await arena.nodes(2)",
-            "arena.hint(pod, arena.future_node())": "arena.hint(pod, ghost)",
+            "arena.hint(pod, arena.nodes.future())": "arena.hint(pod, ghost)",
         },
     ),
 }
@@ -79,7 +79,7 @@ TOGETHER = {
         changes={"    await asyncio.gather(*(arena.hint(pod, node) for pod, node in hinted.items()))\n": ""},
     ),
     "NNN-HINT-MANY-ONE-PLACE": Break(
-        "to be bound; came instead: .*Unschedulable", changes={"4 * (MANY - 1)": "4 * (MANY - 2)"}
+        "to be bound; came instead: .*Unschedulable", changes={"str(4 * MANY)": "str(4 * (MANY - 2))"}
     ),
     "NNN-HINT-TWO-FIRST-LOSES": Break(
         FIRST_BOUND,
@@ -197,7 +197,7 @@ CLEARING = {
     "NNN-KEPT-NEVER-GHOST": Break(
         CLEARED,
         changes={
-            f"    ghost = arena.future_node()\n    {NEVER}": f"    ghost = arena.future_node()\n    {HIGH}"
+            f"    ghost = arena.nodes.future()\n    {NEVER}": f"    ghost = arena.nodes.future()\n    {HIGH}"
         },
     ),
     "NNN-CLEAR-PREEMPTOR-ARRIVES": Break(

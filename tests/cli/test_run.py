@@ -38,7 +38,7 @@ async def test_unsupported(arena):
 @one("T-ALONE", exclusive=True)
 async def test_alone(arena):
     assert arena.cluster == "exclusive"
-    await arena.no_nodes()
+    await arena.nodes.none()
 
 def test_no_behaviour(tmp_path):
     assert tmp_path.is_dir()

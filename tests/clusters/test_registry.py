@@ -133,12 +133,13 @@ def test_reused_pid_is_never_taken_for_ours(sleeper: subprocess.Popen[bytes]) ->
 
 
 def test_zombie_does_not_run() -> None:
-    process = subprocess.Popen(["true"])
-    known = ProcessId.of(process.pid)
-    deadline = time.monotonic() + 5
-    while known.runs:
-        assert time.monotonic() < deadline
-    process.wait()
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
+        known = ProcessId.of(process.pid)
+        assert process.stdin is not None
+        process.stdin.close()
+        deadline = time.monotonic() + 5
+        while known.runs:
+            assert time.monotonic() < deadline
 
     with pytest.raises(ProcessLookupError):
         ProcessId.of(process.pid)

@@ -92,6 +92,20 @@ def test_a_refused_or_tried_write_is_nobodys_writer(record: Record) -> None:
     assert [request.user for request in record.life().requests] == ["refused", "tried"]
 
 
+def test_a_write_whose_client_died_before_the_answer_may_have_made_a_version(record: Record) -> None:
+    record.watch(Kind.ADDED, pod(rv="1"))
+    record.watch(Kind.MODIFIED, pod(rv="2", hint="n1"))
+    record.watch(Kind.MODIFIED, pod(rv="3", node="n1"))
+    record.audit("create", user="author", code=201, answer=pod(rv="1"), at=1)
+    record.audit("patch", subresource="status", user="killed", code=504, answer=STATUS, at=2, uid="u1")
+    record.audit("create", subresource="binding", user="killed", code=504, answer=STATUS, at=3, uid="u1")
+
+    assert record.writers()[1:] == [
+        "modified 2 <- patch pods/status by killed: 504",
+        "modified 3 <- create pods/binding by killed: 504",
+    ]
+
+
 def test_the_version_on_a_node_was_made_by_the_binding_though_its_answer_carries_no_version(
     record: Record,
 ) -> None:

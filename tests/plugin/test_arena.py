@@ -115,7 +115,7 @@ async def test_an_apiserver_in_trouble_proves_nothing(arena: Arena, stage: FakeS
 
 
 async def test_nodes_that_the_scheduler_never_gets_to_know_prove_nothing(arena: Arena) -> None:
-    with pytest.raises(Unproven, match=r"the stage could not be set: awaited for 0.2 s: scout-2 to be bound"):
+    with pytest.raises(Unproven, match=r"the stage could not be set: awaited for 0.2 s: scout-1 to be bound"):
         await arena.nodes(1)
 
 
@@ -140,15 +140,15 @@ async def test_nodes_are_there_once_a_scout_was_bound_to_each(arena: Arena, stag
 
 
 async def test_a_cluster_with_nodes_is_not_taken_for_an_empty_one(arena: Arena, stage: FakeStage) -> None:
-    await arena.no_nodes()
+    await arena.nodes.none()
     stage.listed = [{"metadata": {"name": "stranger"}}]
     with pytest.raises(Unproven, match="not without nodes: stranger"):
-        await arena.no_nodes()
+        await arena.nodes.none()
 
 
 async def test_cleaning_up_goes_on_after_a_step_that_fails(arena: Arena, stage: FakeStage) -> None:
     await arena.open()
-    arena._nodes += ["n1", "n2"]
+    arena.nodes.made += ["n1", "n2"]
     stage.refuse = lambda verb, what, name: OSError("no way") if verb == "DELETE" or name == "n1" else None
     with pytest.raises(ExceptionGroup, match="cleaning up hb-t-one-") as failed:
         await arena.close()

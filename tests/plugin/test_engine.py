@@ -367,9 +367,10 @@ def test_a_task_that_would_not_end_does_not_hang_the_run(
 ) -> None:
     monkeypatch.setattr("hintbound.plugin.engine.DEAF_AFTER", 0.1)
     kept: list[asyncio.Task[None]] = []
+    over: list[bool] = []
 
     async def never_ends() -> None:
-        while True:
+        while not over:
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.sleep(60)
 
@@ -381,3 +382,10 @@ def test_a_task_that_would_not_end_does_not_hang_the_run(
     with playing(store, [one]) as (engine, _):
         verdict(engine, one)
     assert "a task would not end: a leak" in engine.notes
+
+    (leak,) = kept
+    over.append(True)
+    leak.cancel()
+    loop = leak.get_loop()
+    loop.run_until_complete(asyncio.wait([leak]))
+    loop.close()

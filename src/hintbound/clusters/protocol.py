@@ -57,6 +57,9 @@ class Component(Protocol):
     def kind(self) -> ComponentKind:
         """Which program it is."""
 
+    async def state(self) -> ComponentState:
+        """Its version and gates as it says itself, asked now."""
+
     async def metrics(self, *families: str) -> Metrics:
         """These families of its `/metrics`, read now; all when none is named."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, Final, Self
 from urllib.parse import parse_qs, urlsplit
 
@@ -154,7 +155,29 @@ def writers(versions: Sequence[Event], requests: Sequence[Request]) -> list[Requ
                 made[position] = _first(effective, _removes_without_telling)
         elif _disrupted(after) and not _disrupted(before):
             made[position] = _first(effective, lambda request: request.evicts)
+    _give_to_the_unanswered(versions, requests, made)
     return made
+
+
+def _give_to_the_unanswered(
+    versions: Sequence[Event], requests: Sequence[Request], made: list[Request | None]
+) -> None:
+    """A client that dies in the middle is logged with a 504, and what it asked for may have been done all the
+    same (seen with a scheduler that was killed)."""
+    unanswered = [r for r in requests if r.code in _UNANSWERED and not r.dry_run]
+    for position, version in enumerate(versions):
+        if made[position] is not None or version.kind == Kind.DELETED:
+            continue
+        bound = _node(version.data) and not (position and _node(versions[position - 1].data))
+        verbs = ("create",) if bound or version.kind == Kind.ADDED else ("patch", "update")
+        for request in unanswered:
+            if request.verb in verbs and request.binds == bool(bound and position):
+                made[position] = request
+                unanswered.remove(request)
+                break
+
+
+_UNANSWERED: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.GATEWAY_TIMEOUT})
 
 
 def _ended_by(

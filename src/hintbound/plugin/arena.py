@@ -14,7 +14,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from hintbound import __version__
-from hintbound.clusters.fake_nodes import fake_node
 from hintbound.clusters.protocol import ApiserverSpec, Component, SchedulerSpec
 from hintbound.history.events import Kind, Source
 from hintbound.history.join import PodLife, lives
@@ -29,6 +28,7 @@ from hintbound.plugin.awaits import Watched, answered, setting_the_stage, undo
 from hintbound.plugin.behaviours import Behaviour
 from hintbound.plugin.evidence import evidence, summary
 from hintbound.plugin.judgement import NotSeen, Unproven
+from hintbound.plugin.nodes import Nodes
 from hintbound.plugin.pods import GATE, Pod, nomination, pod_manifest, scheduled
 from hintbound.plugin.stage import Stage
 from hintbound.plugin.tally import Tally
@@ -48,13 +48,15 @@ class Arena:
         self._behaviour = behaviour
         self._name = f"{_slug(behaviour.id)}-{secrets.token_hex(2)}"
         self._counter = itertools.count(1)
-        self._nodes: list[str] = []
         self._own: list[Component] = []
+        self.own_components: list[str] = []
+        """Components of its own that it was played on: version, and gates that differ from the cluster's."""
         self._finalized: list[Pod] = []
         self._global: list[tuple[Resource, str]] = []
-        self._scouts: list[str] = []
         self.namespace = f"hb-{self._name}"
         self._watched = Watched(stage.store, self.namespace)
+        self.nodes = Nodes(self, stage.cluster, self._name)
+        """Nodes of this scenario alone: `await arena.nodes(2)`, `arena.nodes.cordon(node)`."""
         self.scheduler_name = stage.cluster.scheduler_name
         stage.store.own(self.namespace, test=behaviour.id)
 
@@ -81,7 +83,7 @@ class Arena:
 
     def evidence(self, error: BaseException | None) -> tuple[str, ...]:
         """The lives of its pods as recorded so far, for a reader of the failure."""
-        return evidence(error, self._stage.store.slice(namespace=self.namespace), without=self._scouts)
+        return evidence(error, self._stage.store.slice(namespace=self.namespace), without=self.nodes.scouts)
 
     def finished(self, verdict: Verdict, reason: str) -> None:
         """Take down in the record what it came to."""
@@ -101,7 +103,7 @@ class Arena:
         """Make the namespace."""
         self._append(Kind.SCENARIO_STARTED, {"deadline": self._behaviour.deadline})
         labels = {TEST_LABEL: self._name}
-        await self._admin.create(
+        await self.admin.create(
             resources.NAMESPACES,
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace, "labels": labels}},
         )
@@ -112,7 +114,7 @@ class Arena:
 
         Each step is tried whatever became of the others. Raises ExceptionGroup.
         """
-        admin, cluster = self._admin, self._stage.cluster
+        admin, cluster = self.admin, self._stage.cluster
         everything: dict[str, Any] = {"params": {"gracePeriodSeconds": 0}}
         await undo(
             self.namespace,
@@ -120,7 +122,7 @@ class Arena:
                 *(functools.partial(cluster.remove, component) for component in self._own),
                 *(functools.partial(self._unfinalize, pod) for pod in self._finalized),
                 functools.partial(admin.request, "DELETE", resources.PODS.path(self.namespace), **everything),
-                *(functools.partial(admin.delete, resources.NODES, node) for node in self._nodes),
+                *(functools.partial(admin.delete, resources.NODES, node) for node in self.nodes.made),
                 *(functools.partial(admin.delete, resource, name) for resource, name in self._global),
                 functools.partial(admin.delete, resources.NAMESPACES, self.namespace),
             ],
@@ -129,102 +131,9 @@ class Arena:
     async def _unfinalize(self, pod: Pod) -> None:
         """Let a pod go that a finalizer of the scenario holds."""
         nothing = {"metadata": {"finalizers": None}}
-        await self._admin.patch(resources.PODS, pod.name, nothing, namespace=pod.namespace)
+        await self.admin.patch(resources.PODS, pod.name, nothing, namespace=pod.namespace)
 
     # Setting the stage
-
-    async def nodes(
-        self,
-        count: int,
-        *,
-        cpu: str = "4",
-        soft_taint: Sequence[str | None] = (),
-        names: Sequence[str] = (),
-        **more: Any,
-    ) -> list[str]:
-        """Nodes of this scenario alone, known to its scheduler. `soft_taint` per node: None or
-        "PreferNoSchedule"; `names`: of `future_node`."""
-        names = names or [self.future_node() for _ in range(count)]
-        effects = [*soft_taint, *[None] * (count - len(soft_taint))]
-        async with asyncio.TaskGroup() as group:
-            for name, effect in zip(names, effects, strict=True):
-                taints = [{"key": "hintbound.dev/unattractive", "effect": effect}] if effect else []
-                group.create_task(self._node(name, cpu=cpu, taints=taints, **more))
-        await self._known(names)
-        return list(names)
-
-    def future_node(self) -> str:
-        """The name of a node that does not exist; `nodes(names=...)` can make it."""
-        return f"{self._name}-n{next(self._counter)}"
-
-    async def _node(self, name: str, **wanted: Any) -> None:
-        taints = [*self._stage.cluster.node_taints, *wanted.pop("taints")]
-        manifest = fake_node(name, labels={TEST_LABEL: self._name}, taints=taints, **wanted)
-        self._nodes.append(name)  # before it is there: who is cancelled meanwhile must still remove it
-        await self._admin.create(resources.NODES, manifest)
-
-    async def _known(self, nodes: Sequence[str]) -> None:
-        """Wait until the scheduler knows these nodes: a pod that only fits there has been bound.
-
-        Nodes and pods reach a scheduler on two watches, so a pod that was created after a node may be seen
-        before it.
-        """
-        scouts = [await self._scout(node_selector={"kubernetes.io/hostname": node}) for node in nodes]
-        await self._return(scouts)
-
-    async def cordon(self, node: str) -> None:
-        """Mark a node unschedulable, and wait until the scheduler knows."""
-        await self._change(node, {"unschedulable": True})
-
-    async def taint(self, node: str, effect: str = "NoSchedule") -> None:
-        """Taint a node, and wait until the scheduler knows."""
-        taint = {"key": "hintbound.dev/repels", "effect": effect}
-        await self._change(node, {"taints": [*self._stage.cluster.node_taints, taint]})
-
-    async def _change(self, node: str, spec: Mapping[str, Any]) -> None:
-        """Change a node's spec and wait until the scheduler knows: a pod that tolerates everything was bound
-        by a label that came with the change."""
-        label = {"hintbound.dev/changed": f"{node}-{next(self._counter)}"}
-        change = {"metadata": {"labels": label}, "spec": dict(spec)}
-        await self._admin.patch(resources.NODES, node, change)
-        tolerant = {"tolerations": [{"operator": "Exists"}]}
-        await self._return([await self._scout(node_selector=label, spec=tolerant)])
-
-    async def caught_up(self, node: str) -> None:
-        """Wait until the scheduler knows all that has happened to pods on nodes.
-
-        It hears of them apart from pods that wait: a pod that wants to be beside one that was put on a node
-        last has been bound.
-        """
-        label = {"hintbound.dev/beside": f"{self._name}-{next(self._counter)}"}
-        last = await self.pod("last", cpu="0", node=node, labels=label)
-        beside = {"labelSelector": {"matchLabels": label}, "topologyKey": "kubernetes.io/hostname"}
-        affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [beside]}}
-        self._scouts.append(last.uid)
-        scout = await self._scout(spec={"affinity": affinity})
-        with setting_the_stage():
-            await self.bound(scout)  # and stays, so that nothing goes on happening to pods on nodes
-
-    async def _scout(self, **wanted: Any) -> Pod:
-        scout = await self.pod("scout", cpu="0", priority="hintbound-high", **wanted)
-        self._scouts.append(scout.uid)
-        return scout
-
-    async def _return(self, scouts: Sequence[Pod]) -> None:
-        """Wait until scouts are bound, and remove them."""
-        with setting_the_stage():
-            for scout in scouts:
-                await self.bound(scout)
-            for scout in scouts:
-                await self.delete(scout)
-            for scout in scouts:
-                await self.gone(scout)
-
-    async def no_nodes(self) -> None:
-        """See to it that the cluster has no node at all. Raises Unproven."""
-        answer = await self._admin.request("GET", resources.NODES.path())
-        if names := [node["metadata"]["name"] for node in answer.body["items"]]:
-            raise Unproven(f"the cluster is not without nodes: {', '.join(names)}")
 
     async def own_scheduler(
         self,
@@ -239,25 +148,31 @@ class Arena:
         self.scheduler_name = f"scheduler-{self._name}" + (f"-{len(self._own)}" if self._own else "")
         server = through.name if through else None
         spec = SchedulerSpec(self.scheduler_name, gates or {}, config or {}, emulate=emulate, server=server)
-        component = await self._stage.cluster.add_scheduler(spec)
-        self._own.append(component)
-        return component
+        return await self._added(await self._stage.cluster.add_scheduler(spec))
 
     async def own_apiserver(
         self, *, gates: Mapping[str, bool] | None = None, emulate: str | None = None
     ) -> Component:
         """A further kube-apiserver on the same etcd, of this scenario alone; see `client(through=…)`."""
-        component = await self._stage.add_apiserver(ApiserverSpec(gates or {}, emulate=emulate))
+        return await self._added(await self._stage.add_apiserver(ApiserverSpec(gates or {}, emulate=emulate)))
+
+    async def _added(self, component: Component) -> Component:
+        """Take it as this scenario's own, and down what it says of itself."""
         self._own.append(component)
+        state = await component.state()
+        usual = self._stage.facts.gates.get(state.kind, {})
+        unlike = {gate: on for gate, on in sorted((state.gates or {}).items()) if usual.get(gate) is not on}
+        said = (f"{gate}={str(on).lower()}" for gate, on in unlike.items())
+        self.own_components.append(", ".join((f"{state.name} {state.version}", *said)))
         return component
 
     async def make(self, manifest: Json) -> Json:
         """Create any object as the admin, in this scenario's namespace if its kind has one."""
         resource = resources.of(manifest)
         if resource.namespaced:
-            return await self._admin.create(resource, manifest, namespace=self.namespace)
+            return await self.admin.create(resource, manifest, namespace=self.namespace)
         self._global.append((resource, manifest["metadata"]["name"]))
-        return await self._admin.create(resource, manifest)
+        return await self.admin.create(resource, manifest)
 
     async def tally(self, component: Component, counter: str, *, by: str) -> Tally:
         """Begin to count what a component does, by a label of one of its counters. Raises Unproven."""
@@ -452,7 +367,7 @@ class Arena:
         """Wait until any object of this kind (in the namespace, if it has one) is so; no recorder follows
         these. Raises NotSeen."""
         namespace = self.namespace if resource.namespaced else None
-        watch = self._admin.watch(resource, namespace=namespace, **selectors)
+        watch = self.admin.watch(resource, namespace=namespace, **selectors)
         try:
             async with asyncio.timeout(PATIENCE), watch:
                 async for event in watch:
@@ -466,7 +381,7 @@ class Arena:
         """Wait until every recorder has seen a marker: only then may the record be judged."""
         return await caught_up(
             self._stage.store,
-            self._admin,
+            self.admin,
             self._stage.recorders,
             namespace=self.namespace,
             test=self._behaviour.id,
@@ -490,7 +405,8 @@ class Arena:
         return [found[pod.uid] for pod in pods]
 
     @property
-    def _admin(self) -> Client:
+    def admin(self) -> Client:
+        """The client that sets the stage."""
         return self.client(Actor.ADMIN)
 
 

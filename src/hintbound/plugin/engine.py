@@ -187,7 +187,8 @@ class Engine:
         finally:
             await self._undo(arena)
             arena.forget()
-        return Judgement(verdict, reason, took, arena.namespace, stage.name, shown, leading(error))
+        own = tuple(arena.own_components)
+        return Judgement(verdict, reason, took, arena.namespace, stage.name, shown, own, leading(error))
 
     async def _undo(self, arena: Arena) -> None:
         """Clean up, also when we are being cancelled; what goes wrong in it becomes a note."""

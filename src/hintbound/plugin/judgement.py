@@ -34,6 +34,8 @@ class Judgement:
     namespace: str = ""
     cluster: str = ""
     evidence: tuple[str, ...] = ()
+    own_components: tuple[str, ...] = ()
+    """Components of its own that it was played on."""
     error: BaseException | None = None
     """What the test raised, for the traceback."""
 

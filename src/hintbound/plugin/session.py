@@ -154,6 +154,7 @@ class Session:
             namespace=judgement.namespace,
             cluster=judgement.cluster,
             evidence=judgement.evidence,
+            own_components=judgement.own_components,
             repro=repro(self._spec, behaviour.id, item.path),
         )
 

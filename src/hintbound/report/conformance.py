@@ -85,6 +85,7 @@ def _behaviour(outcome: Outcome) -> dict[str, Any]:
         "severity": str(outcome.severity or ""),
         "applies": outcome.applies,
         "cluster": outcome.cluster,
+        "ownComponents": list(outcome.own_components),
         "evidence": list(outcome.evidence) if outcome.verdict is not Verdict.PASS else [],
     }
     return {

@@ -74,6 +74,8 @@ class Outcome:
     cluster: str = ""
     evidence: tuple[str, ...] = ()
     """Short lines: who, which pod, which version, what was awaited, what came instead."""
+    own_components: tuple[str, ...] = ()
+    """Components that it had of its own: version, and the gates in which they differ from the cluster's."""
     repro: str = ""
     """The command that runs this behaviour again."""
 

@@ -33,7 +33,7 @@ async def test_never_keeps_its_hint(arena: Arena) -> None:
 )
 async def test_never_keeps_its_hint_at_a_ghost(arena: Arena) -> None:
     await arena.nodes(1, cpu="1")
-    ghost = arena.future_node()
+    ghost = arena.nodes.future()
     pod = await arena.gated_pod(cpu="2", priority="hintbound-never")
 
     await arena.hint(pod, ghost)

@@ -37,7 +37,7 @@ async def test_hint_is_kept_without_nodes(arena: Arena) -> None:
 
 
 async def hint_after_a_failed_attempt(arena: Arena) -> str:
-    await arena.no_nodes()
+    await arena.nodes.none()
     pod = await arena.gated_pod()
 
     await arena.hint(pod, "no-such-node")

@@ -15,7 +15,7 @@ SOURCE = "kubernetes getLowerPriorityNominatedPods C9; measured 1.33.13-1.37.2"
 async def test_preemptor_clears_lower_hints(arena: Arena) -> None:
     (node,) = await arena.nodes(1, cpu="4")
     await arena.running_pod(node, cpu="4", priority="hintbound-low")
-    await arena.caught_up(node)
+    await arena.nodes.caught_up(node)
     holder = await arena.gated_pod("holder", cpu="4", priority="hintbound-mid")
     since = int((await arena.hint(holder, node))["metadata"]["resourceVersion"])
 
@@ -38,7 +38,7 @@ async def test_preemptor_clears_lower_hints(arena: Arena) -> None:
 async def test_preemptor_leaves_hints_elsewhere(arena: Arena) -> None:
     node, other = await arena.nodes(2, cpu="4")
     await arena.running_pod(node, cpu="4", priority="hintbound-low")
-    await arena.caught_up(node)
+    await arena.nodes.caught_up(node)
     holder = await arena.gated_pod("holder", cpu="4", priority="hintbound-low")
     await arena.hint(holder, other)
 

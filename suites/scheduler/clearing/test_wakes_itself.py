@@ -19,7 +19,7 @@ ATTEMPTS = "scheduler_schedule_attempts_total"
 async def test_clearing_wakes_its_own_pod(arena: Arena) -> None:
     scheduler = await arena.own_scheduler()
     (small,) = await arena.nodes(1, cpu="1")
-    await arena.caught_up(small)
+    await arena.nodes.caught_up(small)
     attempts = await arena.tally(scheduler, ATTEMPTS, by="result")
     plain = await arena.pod("plain", cpu="2", priority="hintbound-high")
     await arena.unschedulable(plain)

@@ -16,7 +16,7 @@ SOURCE = "KEP-5278, kubernetes evaluateNominatedNode; measured 1.33.13-1.37.2"
 )
 async def test_cordoned_node(arena: Arena) -> None:
     hinted, other = await arena.nodes(2, soft_taint=[None, "PreferNoSchedule"])
-    await arena.cordon(hinted)
+    await arena.nodes.cordon(hinted)
     pod = await arena.gated_pod()
 
     await arena.hint(pod, hinted)
@@ -35,7 +35,7 @@ async def test_cordoned_node(arena: Arena) -> None:
 )
 async def test_tainted_node(arena: Arena) -> None:
     hinted, other = await arena.nodes(2, soft_taint=[None, "PreferNoSchedule"])
-    await arena.taint(hinted)
+    await arena.nodes.taint(hinted)
     pod = await arena.gated_pod()
 
     await arena.hint(pod, hinted)
@@ -161,7 +161,7 @@ async def test_node_does_not_exist(arena: Arena) -> None:
     (node,) = await arena.nodes(1)
     pod = await arena.gated_pod()
 
-    await arena.hint(pod, arena.future_node())
+    await arena.hint(pod, arena.nodes.future())
     await arena.ungate(pod)
 
     assert await arena.bound(pod) == node

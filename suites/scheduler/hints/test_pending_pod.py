@@ -24,7 +24,7 @@ OWN = [Capability.FAKE_NODES, Capability.OWN_SCHEDULER]
 async def test_first_hint_wakes_nobody(arena: Arena) -> None:
     scheduler = await arena.own_scheduler()
     (node,) = await arena.nodes(1, cpu="4")
-    await arena.caught_up(node)
+    await arena.nodes.caught_up(node)
     pod = await arena.pod(cpu="8")
     await arena.unschedulable(pod)
     attempts = await arena.tally(scheduler, ATTEMPTS, by="result")
@@ -93,7 +93,7 @@ async def test_moved_hint_frees_the_room(arena: Arena) -> None:
 async def test_moved_hint_wakes(arena: Arena) -> None:
     scheduler = await arena.own_scheduler()
     before, after = await arena.nodes(2, cpu="4")
-    await arena.caught_up(after)
+    await arena.nodes.caught_up(after)
     pod, equal = [await arena.pod(name, cpu="8", priority="hintbound-never") for name in ("pod", "equal")]
     for waiting in (pod, equal):
         await arena.unschedulable(waiting)
@@ -119,7 +119,7 @@ async def test_moved_hint_wakes(arena: Arena) -> None:
 async def test_cleared_hint_wakes(arena: Arena) -> None:
     scheduler = await arena.own_scheduler()
     (node,) = await arena.nodes(1, cpu="4")
-    await arena.caught_up(node)
+    await arena.nodes.caught_up(node)
     pod, equal = [await arena.pod(name, cpu="8", priority="hintbound-never") for name in ("pod", "equal")]
     for waiting in (pod, equal):
         await arena.unschedulable(waiting)

@@ -89,7 +89,7 @@ async def test_deleting_the_holder_frees_the_room(arena: Arena) -> None:
     source=SOURCE,
 )
 async def test_ghost_node_appears(arena: Arena) -> None:
-    ghost = arena.future_node()
+    ghost = arena.nodes.future()
     holder = await arena.gated_pod("holder", cpu="4")
     await arena.hint(holder, ghost)
 
@@ -157,7 +157,7 @@ async def test_hint_on_a_bound_pod_reserves_nothing(arena: Arena) -> None:
     pod = await arena.pod(cpu="4", node_selector={"kubernetes.io/hostname": home})
     await arena.bound(pod)
     await arena.hint(pod, named)
-    await arena.caught_up(home)
+    await arena.nodes.caught_up(home)
 
     rival = await arena.pod("rival", cpu="4")
 

@@ -28,7 +28,7 @@ async def test_terminating_victim_on_the_hinted_node(arena: Arena) -> None:
     since = {"lastTransitionTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
     await arena.patch_status(leaving, {"conditions": [{**preempted, **since}]}, actor=Actor.ADMIN)
     await arena.delete(leaving)
-    await arena.caught_up(other)
+    await arena.nodes.caught_up(other)
     pod = await arena.gated_pod("preemptor", cpu="4", priority="hintbound-high")
 
     await arena.hint(pod, hinted)

@@ -84,7 +84,9 @@ class EmbeddedCluster:
     def deviations(self) -> Sequence[str]:
         """Where it differs from an ordinary cluster."""
         off = " and ".join(components.DISABLED_ADMISSION)
+        emulated = self._spec.emulate
         return (
+            *([f"every component emulates Kubernetes {emulated}"] if emulated else []),
             "nodes are played by KWOK: no kubelet, no containers",
             f"admission plugins {off} are off, so that nodes are usable at once",
             "etcd runs without fsync",
