@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from hintbound.clusters.protocol import Capability
+from hintbound.errors import CannotStart
 from hintbound.plugin.applies import Unreadable
 from hintbound.plugin.arena import Arena
 from hintbound.plugin.behaviours import Behaviour
@@ -163,9 +164,8 @@ class Engine:
             try:
                 judgement = await self._play(scenario, stage)
             except Exception as error:  # a bug of ours must not leave the item waiting
-                judgement = Judgement(
-                    Verdict.UNKNOWN, f"hintbound broke off: {error!r}", cluster=stage.name, error=error
-                )
+                why = str(error) if isinstance(error, CannotStart) else f"hintbound broke off: {error!r}"
+                judgement = Judgement(Verdict.UNKNOWN, why, cluster=stage.name, error=error)
             finally:
                 scenario.result.set_result(judgement)
 
