@@ -57,14 +57,11 @@ def _side(text: str) -> _Side:
     from hintbound.report import run_json
 
     path = Path(text)
-    file = path / run_json.FILE if path.is_dir() else path
-    if file.is_file():
-        run = run_json.read(file)
+    if path.exists() or "/" in text:
+        run = run_json.read(path)
         if not run.outcomes:
             raise CannotStart(f"the run {text} judged nothing: {run.reason}.", next_step="Name another run.")
         return _Side(f"{run.cluster_spec} ({run.id})", list(run.outcomes))
-    if path.exists() or "/" in text:
-        raise CannotStart(f"{text} is no run.", next_step="Name a run's folder, e.g. reports/latest.")
     return _column(text)
 
 

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,19 +52,18 @@ def command(versions: tuple[str, ...], sets: tuple[str, ...], into: Path, at_onc
     result = matrix.build(__version__, rows, runs)
     into.mkdir(parents=True, exist_ok=True)
     (into / "matrix.json").write_text(json.dumps(result.to_json(), indent=1) + "\n")
-    (into / matrix_markdown.FILE).write_text(matrix_markdown.write(result, findings(into / "findings")))
+    (into / matrix_markdown.FILE).write_text(
+        matrix_markdown.write(result, findings(into / "findings", [row.behaviour for row in rows]))
+    )
     return EXIT_CODES[worst(run.verdict for _, run in runs)]
 
 
-def findings(folder: Path) -> dict[str, list[str]]:
+def findings(folder: Path, behaviours: Iterable[str]) -> dict[str, list[str]]:
     """Which pages of `docs/findings` tell of which behaviour: those that name its id."""
-    from hintbound.plugin import catalogue
-
     pages = {page.stem: page.read_text() for page in sorted(folder.glob("*.md"))}
-    known = [entry.behaviour.id for entry in catalogue.collect()]
     return {
         behaviour: found
-        for behaviour in known
+        for behaviour in behaviours
         if (found := [name for name, text in pages.items() if f"`{behaviour}`" in text])
     }
 

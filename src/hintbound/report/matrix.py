@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from hintbound.errors import CannotStart, one_of
@@ -132,19 +132,7 @@ def build(suite_version: str, catalogue: Iterable[Row], runs: Sequence[tuple[str
         for outcome in run.outcomes:
             cells.setdefault(outcome.behaviour, {})[name] = Cell(outcome.verdict, outcome.reason)
     rows = tuple(
-        Row(
-            row.behaviour,
-            row.must,
-            row.why,
-            row.level,
-            row.severity,
-            row.applies,
-            row.source,
-            row.file,
-            row.affects,
-            row.advice,
-            cells.get(row.behaviour, {}),
-        )
+        replace(row, cells=cells.get(row.behaviour, {}))
         for row in sorted(catalogue, key=lambda row: (row.file, row.behaviour))
     )
     return Matrix(suite_version, columns, rows)
