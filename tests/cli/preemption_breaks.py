@@ -141,7 +141,7 @@ PREBIND = {
 
 RESTARTS = {
     "NNN-RESTART-PREEMPTOR-KEPT": Break(
-        SHOWED,
+        rf"{SHOWED}|to be bound",  # equals now: whichever the restarted scheduler takes up first
         changes={
             "    await scheduler.kill()\n    rival": "    await scheduler.kill()\n"
             "    await arena.hint(preemptor, None)\n    rival"

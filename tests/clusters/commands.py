@@ -52,7 +52,7 @@ class Command:
         self.until(there, f"{programs} to run")
 
     def send(self, *signals: signal.Signals) -> None:
-        """One after the other, as by an impatient person."""
+        """One after the other, as by an impatient person; once it has ended they reach nobody."""
         for number in signals:
             self.process.send_signal(number)
             time.sleep(0.02)

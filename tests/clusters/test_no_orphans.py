@@ -47,6 +47,7 @@ def up(state: Path) -> Iterator[Command]:
         ("etcd", [SIGINT]),
         ("kube-apiserver", [SIGTERM]),
         ("kube-scheduler", [SIGINT, SIGINT, SIGINT]),
+        ("kube-apiserver", [SIGTERM, SIGINT] * 100),  # 4 s of it: well beyond its end
     ],
 )
 def test_interrupted_up_leaves_no_half_started_cluster(

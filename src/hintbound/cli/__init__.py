@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import io
 import pkgutil
+import signal
 import sys
 import traceback
 
@@ -41,31 +42,49 @@ def hintbound() -> None:
 
 def main(args: list[str] | None = None) -> None:
     """Run the command line and exit: 0 pass, 1 fail, 2 unknown, 130 interrupted, 254 cannot start, 255
-    internal."""
+    internal. Without `args` the process is ours alone, its signals too."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show a sign is no reason to end
     try:
+        code = _run(args)
+    except KeyboardInterrupt:  # once more, while the answer to the first was on its way
+        code = ExitCode.INTERRUPTED
+    if args is None:
+        _answered()
+    sys.exit(code)
+
+
+def _run(args: list[str] | None) -> int:
+    try:
         outcome = hintbound.main(args, prog_name="hintbound", standalone_mode=False)
     except CannotStart as error:
         _complain(str(error))
-        sys.exit(ExitCode.CANNOT_START)
+        return ExitCode.CANNOT_START
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         where = f" See `{context.command_path} --help`." if context else ""
         _complain(f"{error.format_message()}{where}")
-        sys.exit(ExitCode.CANNOT_START)
+        return ExitCode.CANNOT_START
     except (KeyboardInterrupt, click.Abort):
+        if args is None:
+            _answered()
         _complain("interrupted.")
-        sys.exit(ExitCode.INTERRUPTED)
+        return ExitCode.INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()
-        sys.exit(ExitCode.PASS)
+        return ExitCode.PASS
     except Exception:
         traceback.print_exc()
         _complain("internal error: please report it with the lines above.")
-        sys.exit(ExitCode.INTERNAL)
-    sys.exit(outcome if isinstance(outcome, int) else ExitCode.PASS)
+        return ExitCode.INTERNAL
+    return outcome if isinstance(outcome, int) else ExitCode.PASS
+
+
+def _answered() -> None:
+    """The exit code stands: the interpreter takes a while to end, and a signal meanwhile would replace it."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _complain(message: str) -> None:

@@ -7,6 +7,7 @@ import json
 import shlex
 import signal
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import click
@@ -64,18 +65,19 @@ async def _up(cluster: EmbeddedCluster) -> Path:
 
 
 def _cancel_once(*signals: signal.Signals) -> None:
-    """The first of these cancels the current task; whoever is impatient does not disturb the clean-up."""
+    """The first of these cancels the current task; whoever is impatient disturbs neither the clean-up nor,
+    once the loop is closed, the exit code."""
     task = asyncio.current_task()
     assert task is not None
-    came: list[signal.Signals] = []
+    loop = asyncio.get_running_loop()
 
-    def interrupt(number: signal.Signals) -> None:
-        if not came:
-            task.cancel()
-        came.append(number)
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        for number in signals:
+            signal.signal(number, signal.SIG_IGN)
+        loop.call_soon_threadsafe(task.cancel)
 
     for number in signals:
-        asyncio.get_running_loop().add_signal_handler(number, interrupt, number)
+        signal.signal(number, interrupt)
 
 
 @command.command()
