@@ -155,6 +155,9 @@ async def test_patch_by_the_same_client_is_another_manager(arena: Arena) -> None
     "ever: apply is unfit for hints.",
     severity="hazard",
     needs=[Capability.FAKE_NODES],
+    affects=["nominator", "operator"],
+    advice="Hint by a merge or JSON patch with a resourceVersion, once per decision, and not by an apply "
+    "that repeats itself. A loop that applies must stop when the value that it owned is gone.",
     source="KEP-555 server-side apply, KEP-5278 C2; measured 1.33.13-1.37.2",
 )
 async def test_reapplying_brings_the_hint_back(arena: Arena) -> None:

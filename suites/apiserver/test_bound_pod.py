@@ -10,6 +10,10 @@ from hintbound.plugin import Arena, behaviour
     "leaves it empty is accepted.",
     why="A late hint can no longer steer anything; stored, it would mislead every reader of the field.",
     applies="gate(apiserver, ClearingNominatedNodeNameAfterBinding)",
+    affects=["nominator"],
+    advice="Take a 422 with `may not be set on pods that are already bound to a node` for `too late`: "
+    "forget the hint, do not try again, raise no alarm. Releases and gates without this rule answer "
+    "200 to the same write.",
     source="KEP-5278; measured 1.34.0-1.37.2 with the gate on",
 )
 async def test_bound_pod_refuses_a_hint(arena: Arena) -> None:
@@ -30,6 +34,10 @@ async def test_bound_pod_refuses_a_hint(arena: Arena) -> None:
     why="The value then contradicts `spec.nodeName` for the rest of the pod's life: readers must look at "
     "both.",
     applies="not gate(apiserver, ClearingNominatedNodeNameAfterBinding)",
+    affects=["nominator", "dashboard"],
+    advice="Look at spec.nodeName before you hint, or send a JSON patch that tests it for null: 200 does "
+    "not tell that the hint came too late. From 1.35 on expect 422 instead, and take it for `too "
+    "late`, not for an error to try again.",
     source="KEP-5278; measured 1.33.13-1.37.2 with the gate off or absent",
 )
 async def test_bound_pod_takes_a_hint(arena: Arena) -> None:

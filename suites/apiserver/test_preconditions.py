@@ -65,6 +65,10 @@ async def test_stale_put_is_a_conflict(arena: Arena) -> None:
     why="Two nominators, or a nominator and the scheduler, undo each other without any error: the last "
     "writer wins.",
     severity="hazard",
+    affects=["nominator"],
+    advice="Send the resourceVersion that you saw, or a JSON patch that tests the old value of "
+    "status.nominatedNodeName, and take 409 or 422 for `look again`. Do not PUT a status from a "
+    "cache.",
     source="kubernetes pod strategy AllowUnconditionalUpdate; measured 1.33.13-1.37.2",
 )
 async def test_without_version_the_last_writer_wins(arena: Arena) -> None:

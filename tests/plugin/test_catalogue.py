@@ -10,7 +10,7 @@ import yaml
 from hintbound import data
 from hintbound.plugin import catalogue
 from hintbound.plugin.catalogue import Entry
-from hintbound.protocol import Level
+from hintbound.protocol import Level, Severity
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +32,17 @@ def test_every_behaviour_says_what_a_reader_needs(entries: list[Entry]) -> None:
         path, _, test = entry.file.partition("::")
         assert (data.folder("suites").parent / path).is_file()
         assert test.startswith("test_")
+
+
+def test_what_an_upgrade_changes_and_what_is_legal_but_harmful_say_who_is_affected_and_what_to_do(
+    entries: list[Entry],
+) -> None:
+    for entry in entries:
+        behaviour = entry.behaviour
+        harmful = behaviour.severity is Severity.HAZARD
+        if behaviour.applies.text or harmful or behaviour.affects or behaviour.advice:
+            assert behaviour.affects, f"{behaviour.id}: it affects nobody"
+            assert re.fullmatch(r"[A-Z].{40,260}\.", behaviour.advice), f"{behaviour.id}: no advice"
 
 
 def test_the_first_ten_sentences_are_judged_with_gates_on_and_off(entries: list[Entry]) -> None:

@@ -8,6 +8,9 @@ from hintbound.plugin import Arena, behaviour, nomination, scheduled
     must="A binding to a node that does not exist is accepted, and the pod is bound there.",
     why="Nothing runs it, nothing tells: a binder that follows a hint must know the node itself.",
     severity="hazard",
+    affects=["scheduler", "operator"],
+    advice="Look the node up, and whether it is being deleted, right before you bind. Alert on bound pods "
+    "whose node does not exist; the pod garbage collector deletes them only later.",
     source="kubernetes BindingREST; measured 1.33.13-1.37.2",
 )
 async def test_node_need_not_exist(arena: Arena) -> None:

@@ -9,6 +9,9 @@ from hintbound.plugin import Arena, behaviour, scheduled
     must="`pods/status` takes the condition PodScheduled=True for a pod that has no node.",
     why="Readers must look at `spec.nodeName`: the condition is a claim of whoever may patch the status.",
     severity="hazard",
+    affects=["autoscaler", "dashboard", "operator"],
+    advice="Take a pod for placed when spec.nodeName is set, never for its conditions. Refuse, by a "
+    "ValidatingAdmissionPolicy on pods/status, any change of conditions by whoever only hints.",
     source="kubernetes validation.ValidatePodStatusUpdate; measured 1.33.13-1.37.2",
 )
 async def test_scheduled_condition_can_be_forged(arena: Arena) -> None:
@@ -28,6 +31,9 @@ async def test_scheduled_condition_can_be_forged(arena: Arena) -> None:
     why="Services send their traffic where this address points, so the right to hint is also the right to "
     "divert.",
     severity="hazard",
+    affects=["operator"],
+    advice="Let only node agents change podIP and podIPs: a ValidatingAdmissionPolicy on pods/status that "
+    "gives whoever hints status.nominatedNodeName and nothing else.",
     source="kubernetes validation.ValidatePodStatusUpdate; measured 1.33.13-1.37.2",
 )
 async def test_pod_ip_can_be_forged(arena: Arena) -> None:
@@ -46,6 +52,10 @@ async def test_pod_ip_can_be_forged(arena: Arena) -> None:
     why="Phase, conditions and the scheduler's nomination go with one careless write, and nothing restores "
     "them while the pod waits.",
     severity="hazard",
+    affects=["nominator", "operator"],
+    advice='Name the one field: {"status": {"nominatedNodeName": null}} clears a hint, {"status": null} '
+    "clears everything. A ValidatingAdmissionPolicy on pods/status can refuse a write that drops "
+    "other fields.",
     source="RFC 7396, kubernetes podStatusStrategy.PrepareForUpdate; measured 1.33.13-1.37.2",
 )
 async def test_status_can_be_wiped(arena: Arena) -> None:

@@ -13,6 +13,10 @@ from hintbound.protocol import Actor
     why="The right to hint is enough to keep any pod, and with it its namespace, from going away, and to "
     "undo the protection of others.",
     severity="hazard",
+    affects=["operator", "nominator"],
+    advice="Refuse, by a ValidatingAdmissionPolicy on pods/status, any change of metadata.finalizers by "
+    "whoever only hints. A pod or namespace that does not go away: look in managedFields for who "
+    "wrote its finalizer through the subresource status.",
     source="kubernetes pod status strategy; measured 1.33.13-1.37.2",
 )
 async def test_finalizer_holds_the_pod(arena: Arena) -> None:
@@ -32,6 +36,9 @@ async def test_finalizer_holds_the_pod(arena: Arena) -> None:
     why="The pod leaves its Service, its budget and its ReplicaSet, which makes another one: who may hint "
     "may orphan.",
     severity="hazard",
+    affects=["operator", "nominator"],
+    advice="Refuse, by a ValidatingAdmissionPolicy on pods/status, any change of labels by whoever only "
+    "hints. A nominator marks its hints by annotations: nothing selects pods by them.",
     source="kubernetes pod status strategy; measured 1.33.13-1.37.2",
 )
 async def test_labels_can_be_changed(arena: Arena) -> None:

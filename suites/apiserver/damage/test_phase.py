@@ -11,6 +11,10 @@ from hintbound.plugin import Arena, Capability, behaviour, scheduled
     "policy.",
     severity="hazard",
     needs=[Capability.FAKE_NODES],
+    affects=["operator"],
+    advice="Refuse, by a ValidatingAdmissionPolicy on pods/status, any change of status.phase by whoever "
+    "only hints. Alert on pods that are Failed and have no spec.nodeName: neither a node nor a "
+    "kubelet can have failed them.",
     source="kubernetes scheduler pod informer; measured 1.33.13-1.37.2",
 )
 async def test_failed_pod_is_never_scheduled(arena: Arena) -> None:
@@ -34,6 +38,10 @@ async def test_failed_pod_is_never_scheduled(arena: Arena) -> None:
     why="One hostile or mistaken write takes a reservation from another nominator's pod.",
     severity="hazard",
     needs=[Capability.FAKE_NODES],
+    affects=["operator", "nominator"],
+    advice="Refuse, by a ValidatingAdmissionPolicy on pods/status, any change of status.phase by whoever "
+    "only hints. A nominator counts a hint on a pod that is Failed or Succeeded as gone and plans "
+    "anew.",
     source="kubernetes scheduler pod informer; measured 1.33.13-1.37.2",
 )
 async def test_failed_pod_holds_no_room(arena: Arena) -> None:
@@ -56,6 +64,10 @@ async def test_failed_pod_holds_no_room(arena: Arena) -> None:
     why="The node is over-committed by a write that looks harmless: no eviction, no deletion, no event.",
     severity="hazard",
     needs=[Capability.FAKE_NODES],
+    affects=["operator", "dashboard"],
+    advice="Refuse, by a ValidatingAdmissionPolicy on pods/status, any change of status.phase by whoever "
+    "only hints. Alert on pods that are Succeeded or Failed while a containerStatus is still "
+    "running.",
     source="kubernetes scheduler pod informer; measured 1.33.13-1.37.2",
 )
 async def test_succeeded_pod_frees_its_room(arena: Arena) -> None:
@@ -76,6 +88,9 @@ async def test_succeeded_pod_frees_its_room(arena: Arena) -> None:
     must="`pods/status` takes any text as phase.",
     why="Readers that know five phases meet a sixth: a write of the status is not checked for sense.",
     severity="hazard",
+    affects=["dashboard", "operator"],
+    advice="Show a phase that you do not know as unknown instead of failing on it. Refuse, by a "
+    "ValidatingAdmissionPolicy on pods/status, any change of status.phase by whoever only hints.",
     source="kubernetes validation.ValidatePodStatusUpdate; measured 1.33.13-1.37.2",
 )
 async def test_any_phase_is_accepted(arena: Arena) -> None:

@@ -15,6 +15,9 @@ KNOWS = 'version(apiserver, ">=1.34")'
     applies=KNOWS,
     needs=[Capability.MANY_APISERVERS],
     deadline=240,
+    affects=["operator", "autoscaler", "dashboard"],
+    advice="During a rolling upgrade of kube-apiserver read the field only while spec.nodeName is empty: "
+    "bound pods come with and without it. Hints that stayed then are not cleared later.",
     source="KEP-5278; measured 1.34.0-1.37.2",
 )
 async def test_server_of_the_binding_decides(arena: Arena) -> None:
@@ -40,6 +43,9 @@ async def test_server_of_the_binding_decides(arena: Arena) -> None:
     applies=KNOWS,
     needs=[Capability.MANY_APISERVERS],
     deadline=240,
+    affects=["operator", "nominator"],
+    advice="During a rolling upgrade a late hint is answered 200 or 422 by chance: treat both as `too "
+    "late` once spec.nodeName is set. Clearing works through every server.",
     source="KEP-5278, validation.ValidatePodStatusUpdate; measured 1.34.0-1.37.2",
 )
 async def test_late_hint_depends_on_the_server(arena: Arena) -> None:
@@ -65,6 +71,10 @@ async def test_late_hint_depends_on_the_server(arena: Arena) -> None:
     applies='version(apiserver, ">=1.35") and version(apiserver, "<=1.37")',
     needs=[Capability.MANY_APISERVERS],
     deadline=240,
+    affects=["operator", "nominator"],
+    advice="Plan for the change on the day on which --emulated-version is raised, not on that of the new "
+    "binary, and read the gates from kubernetes_feature_enabled on /metrics instead of inferring "
+    "them from the version.",
     source="KEP-4330; measured 1.35.4-1.37.2",
 )
 async def test_emulating_apiserver_keeps_the_hint(arena: Arena) -> None:

@@ -13,6 +13,9 @@ GATE = "NominatedNodeNameForExpectation"
     level="extended",
     applies='version(scheduler, ">=1.34")',
     needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER],
+    affects=["autoscaler", "operator"],
+    advice="Set the gate alike on all schedulers of a cluster. Where they differ, an autoscaler can rely "
+    "on nominations in PreBind only for pods whose schedulerName belongs to one that has it on.",
     source="KEP-5278 W2; measured 1.34.0-1.37.2",
 )
 async def test_each_scheduler_follows_its_gate(arena: Arena) -> None:
@@ -37,6 +40,9 @@ async def test_each_scheduler_follows_its_gate(arena: Arena) -> None:
     level="extended",
     severity="hazard",
     needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER],
+    affects=["nominator", "scheduler", "operator"],
+    advice="Let each scheduler have nodes of its own where hints must hold. Hints of another scheduler's "
+    "pods do not keep room: count the node as free for whoever comes first.",
     source="kubernetes eventhandlers.responsibleForPod; measured 1.33.13-1.37.2",
 )
 async def test_other_schedulers_hint_holds_nothing(arena: Arena) -> None:
@@ -61,6 +67,10 @@ async def test_other_schedulers_hint_holds_nothing(arena: Arena) -> None:
     level="extended",
     applies='version(scheduler, ">=1.35") and version(scheduler, "<=1.37")',
     needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER],
+    affects=["operator", "autoscaler"],
+    advice="Plan for nominations during PreBind on the day on which --emulated-version is raised, not on "
+    "that of the new binary. Emulation changes gates, not code: what a release does without a gate "
+    "comes with the binary.",
     source="KEP-4330; measured 1.35.4-1.37.2",
 )
 async def test_emulating_scheduler_shows_nothing(arena: Arena) -> None:

@@ -10,6 +10,10 @@ from hintbound.plugin import Arena, Capability, behaviour
     why="Whoever sees both cannot tell a promise from a fact; autoscalers count such a pod twice.",
     applies="gate(apiserver, ClearingNominatedNodeNameAfterBinding)",
     needs=[Capability.FAKE_NODES],
+    affects=["autoscaler", "dashboard", "nominator"],
+    advice="Look for a pod's place in spec.nodeName alone. A nominator keeps a note of what it hinted and "
+    "compares that with spec.nodeName: from the bound pod it can no longer read whether its hint "
+    "was followed.",
     source="KEP-5278 C1; measured 1.34.0-1.37.2 with the gate on",
 )
 async def test_binding_clears_the_hint(arena: Arena) -> None:
@@ -34,6 +38,10 @@ async def test_binding_clears_the_hint(arena: Arena) -> None:
     "`spec.nodeName` is set.",
     applies="not gate(apiserver, ClearingNominatedNodeNameAfterBinding)",
     needs=[Capability.FAKE_NODES],
+    affects=["autoscaler", "dashboard", "nominator"],
+    advice="Read the field only while spec.nodeName is empty, or select with "
+    "fieldSelector=spec.nodeName=,status.nominatedNodeName!=. Do not build on finding old hints on "
+    "bound pods: from 1.35 on they are cleared by default.",
     source="KEP-5278; measured 1.33.13-1.37.2 with the gate off or absent",
 )
 async def test_binding_keeps_the_hint(arena: Arena) -> None:

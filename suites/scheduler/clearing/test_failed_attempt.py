@@ -17,6 +17,9 @@ KEPT = "kubernetes#133276; measured 1.34.0 and 1.34.4 with the gate on"
     "again.",
     applies=f"not ({KEEPS})",
     needs=OWN,
+    affects=["nominator", "scheduler"],
+    advice="Watch for your hint to vanish from a pod that is not bound, and hint again, with a limit on "
+    "how often. Let an extender answer `does not fit` rather than an error, or mark it ignorable.",
     source=f"KEP-5278 C4, {CLEARED}",
 )
 async def test_error_clears_the_hint(arena: Arena) -> None:
@@ -30,6 +33,10 @@ async def test_error_clears_the_hint(arena: Arena) -> None:
     why="1.34 promised external writers that the scheduler keeps their value; 1.35 took it back.",
     applies=KEEPS,
     needs=OWN,
+    affects=["nominator", "autoscaler"],
+    advice="Clear your hint yourself when the pod does not get its place within your time limit. Do not "
+    "build on its being kept: from 1.35 on the scheduler clears it after an error, and the "
+    "nominator must hint again.",
     source=f"KEP-5278 C4, {KEPT}; docs/findings/release-1-34-promises-to-keep-hints.md",
 )
 async def test_error_keeps_the_hint(arena: Arena) -> None:
@@ -43,6 +50,10 @@ async def test_error_keeps_the_hint(arena: Arena) -> None:
     why="A webhook or policy that says no once sends the pod back to the full scan.",
     applies=f"not ({KEEPS})",
     needs=[Capability.FAKE_NODES],
+    affects=["nominator", "operator"],
+    advice="Watch for your hint to vanish from a pod that is not bound, and decide anew. Whoever guards "
+    "pods/binding by a webhook or policy costs a plan with each refusal: refuse at the pod's "
+    "creation where that is possible.",
     source=f"KEP-5278 C6, {CLEARED}",
 )
 async def test_refused_binding_clears_the_hint(arena: Arena) -> None:
@@ -57,6 +68,10 @@ async def test_refused_binding_clears_the_hint(arena: Arena) -> None:
     why="1.34 promised external writers that the scheduler keeps their value; 1.35 took it back.",
     applies=KEEPS,
     needs=[Capability.FAKE_NODES],
+    affects=["nominator", "autoscaler"],
+    advice="Clear your hint yourself when the pod does not get its place within your time limit. Do not "
+    "build on its being kept: from 1.35 on the scheduler clears it, and the nominator must hint "
+    "again.",
     source=f"KEP-5278 C6, {KEPT}; docs/findings/release-1-34-promises-to-keep-hints.md",
 )
 async def test_refused_binding_keeps_the_hint(arena: Arena) -> None:

@@ -11,6 +11,10 @@ SOURCE = "kubernetes PodEligibleToPreemptOthers C8; measured 1.33.13-1.37.2"
     why="The hint goes on reserving room and hides the pod from autoscalers; only its nominator can end it.",
     severity="hazard",
     needs=[Capability.FAKE_NODES],
+    affects=["nominator", "autoscaler", "operator"],
+    advice="A nominator of pods that never preempt sets itself a time limit and clears the hint of a pod "
+    "that is Unschedulable beyond it. An autoscaler should not skip a nominated pod that says "
+    "Unschedulable and has this policy.",
     source=f"{SOURCE}; docs/findings/never-keeps-the-hint.md",
 )
 async def test_never_keeps_its_hint(arena: Arena) -> None:
@@ -29,6 +33,9 @@ async def test_never_keeps_its_hint(arena: Arena) -> None:
     why="An autoscaler that skips nominated pods waits for ever for a node that nobody will make.",
     severity="hazard",
     needs=[Capability.FAKE_NODES],
+    affects=["nominator", "autoscaler"],
+    advice="When a node is deleted, clear the hints at it (fieldSelector=status.nominatedNodeName=NODE). "
+    "An autoscaler should look whether the nominated node exists before it skips the pod.",
     source=f"{SOURCE}; docs/findings/never-keeps-the-hint.md",
 )
 async def test_never_keeps_its_hint_at_a_ghost(arena: Arena) -> None:

@@ -13,6 +13,9 @@ OWN = [Capability.FAKE_NODES, Capability.OWN_SCHEDULER]
     why="Clusters that switch preemption off must not collect stale hints.",
     applies=SINCE,
     needs=OWN,
+    affects=["nominator", "operator"],
+    advice="Where preemption is switched off: watch for your hint to vanish and decide anew. Jobs that "
+    "removed stale hints from pods that fit nowhere are no longer needed from 1.35 on.",
     source="kubernetes#135007 C7; measured 1.35.4-1.37.2",
 )
 async def test_hint_is_cleared_without_postfilter(arena: Arena) -> None:
@@ -27,6 +30,9 @@ async def test_hint_is_cleared_without_postfilter(arena: Arena) -> None:
     severity="hazard",
     applies=f"not {SINCE}",
     needs=OWN,
+    affects=["nominator", "operator"],
+    advice="Where preemption is switched off, clear hints of pods that are Unschedulable beyond your time "
+    "limit yourself. From 1.35 on the scheduler does it: expect hints to vanish then.",
     source="kubernetes handleSchedulingFailure C7; measured 1.33.13-1.34.4",
 )
 async def test_hint_is_kept_without_postfilter(arena: Arena) -> None:
@@ -42,6 +48,9 @@ async def test_hint_is_kept_without_postfilter(arena: Arena) -> None:
     "configuration.",
     applies=SINCE,
     needs=OWN,
+    affects=["nominator", "scheduler"],
+    advice="Do not rely on `preemptionPolicy: Never` to keep a hint. Where hints must outlive a failed "
+    "attempt, keep DefaultPreemption in the profile, and watch the field in any case.",
     source="kubernetes#135007 C7; measured 1.35.4-1.37.2",
 )
 async def test_never_loses_the_hint_without_postfilter(arena: Arena) -> None:

@@ -17,6 +17,10 @@ SOURCE = "kubernetes DynamicResources.PostFilter"
     severity="hazard",
     applies=DRA,
     needs=[Capability.FAKE_NODES],
+    affects=["nominator", "autoscaler", "operator"],
+    advice="Hint pods only once their claims exist. Give each hint a time limit, after which its nominator "
+    "clears it. Alert on pods that have both a nomination and `not found` or a claim in their "
+    "PodScheduled message.",
     source=f"{SOURCE}; measured 1.34.0-1.37.2; docs/findings/prefilter-keeps-the-hint.md",
 )
 async def test_hint_is_kept_before_filtering(arena: Arena) -> None:
@@ -36,6 +40,10 @@ async def test_hint_is_kept_before_filtering(arena: Arena) -> None:
     why="It is what releases up to 1.33 do; the upgrade to 1.34 ends it without a word.",
     applies=f"not {DRA}",
     needs=[Capability.FAKE_NODES],
+    affects=["nominator", "operator"],
+    advice="Before the upgrade to 1.34 give each hint a time limit, after which its nominator clears it "
+    "from a pod that is still not bound: from then on the scheduler does not do so for pods that "
+    "wait for a claim.",
     source=f"{SOURCE}; measured 1.33.13, and 1.34.4 with the gate off",
 )
 async def test_hint_is_cleared_before_filtering(arena: Arena) -> None:
@@ -55,6 +63,10 @@ async def test_hint_is_cleared_before_filtering(arena: Arena) -> None:
     why="Preemption is also what clears a hint: a step that is skipped here leaves the hint in place.",
     applies=DRA,
     needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER],
+    affects=["operator", "nominator"],
+    advice="When an urgent pod preempts nobody, look at its PodScheduled message: one that ends in `not "
+    "found. not found` means that it was refused before filtering. Mend what it names (claim, "
+    "affinity); priority does not help.",
     source=f"{SOURCE}; measured 1.34.0-1.37.2; docs/findings/prefilter-keeps-the-hint.md",
 )
 async def test_preemption_is_not_tried(arena: Arena) -> None:

@@ -18,6 +18,10 @@ OWN = [Capability.FAKE_NODES, Capability.OWN_SCHEDULER]
     level="extended",
     exclusive=True,
     needs=OWN,
+    affects=["nominator"],
+    advice="Hint before the pod is first tried, behind a scheduling gate. For a pod that is Unschedulable "
+    "already, bring about an event that wakes it, such as a node that changes; without one it waits "
+    "up to five minutes.",
     source="kubernetes PriorityQueue.Update; measured 1.33.13-1.37.2; "
     "docs/findings/a-late-hint-reserves-and-does-not-wake.md",
 )
@@ -45,6 +49,10 @@ async def test_first_hint_wakes_nobody(arena: Arena) -> None:
     why="The room stands empty for a pod that may not be tried for minutes.",
     severity="hazard",
     needs=[Capability.FAKE_NODES],
+    affects=["nominator", "autoscaler"],
+    advice="Hint a waiting pod only when something is about to make it be tried (a node that joins, a pod "
+    "that goes), and clear the hint when that does not come. An autoscaler counts that room as "
+    "taken though the pod is not tried.",
     source="kubernetes PriorityQueue.Update; measured 1.33.13-1.37.2; "
     "docs/findings/a-late-hint-reserves-and-does-not-wake.md",
 )

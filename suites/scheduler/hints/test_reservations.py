@@ -129,6 +129,9 @@ async def test_other_profile_of_the_same_scheduler(arena: Arena) -> None:
     "left alone.",
     why="With two schedulers each gives out the room that the other has promised; nobody clears such a hint.",
     needs=[Capability.FAKE_NODES],
+    affects=["nominator", "scheduler", "operator"],
+    advice="Hint only pods whose schedulerName is served. Give schedulers nodes of their own, by labels or "
+    "taints, where both must keep room. Clear hints of pods that nobody serves: no scheduler does.",
     source="kubernetes eventhandlers responsibleForPod; measured 1.33.13-1.37.2",
     severity="hazard",
 )
@@ -150,6 +153,9 @@ async def test_unserved_scheduler_name(arena: Arena) -> None:
     why="Dashboards and autoscalers that add nominations up count room as taken that anyone can have.",
     applies="not gate(apiserver, ClearingNominatedNodeNameAfterBinding)",
     needs=[Capability.FAKE_NODES],
+    affects=["autoscaler", "dashboard"],
+    advice="When you add up what nominations promise on a node, leave out pods that have a spec.nodeName: "
+    "their requests count where they run, and nowhere else.",
     source="kubernetes nominator; measured 1.33.13-1.37.2 with the gate off or absent",
 )
 async def test_hint_on_a_bound_pod_reserves_nothing(arena: Arena) -> None:

@@ -17,6 +17,10 @@ LOST = 'version(scheduler, "<1.37")'
     severity="hazard",
     applies=LOST,
     needs=NEEDS,
+    affects=["nominator", "operator"],
+    advice="After each restart or upgrade of kube-scheduler update every gated pod that is hinted, for "
+    "example an annotation: that makes its reservation count again. Better: remove gates soon after "
+    "hinting.",
     source="kubernetes PriorityQueue.Add of gated pods; measured 1.33.13-1.36.3; "
     "docs/findings/gated-reservation-lost-at-restart.md",
 )
@@ -37,6 +41,9 @@ async def test_gated_reservation_is_lost(arena: Arena) -> None:
     level="extended",
     applies=f"not {LOST}",
     needs=NEEDS,
+    affects=["nominator", "operator"],
+    advice="From 1.37 on the step that touched every gated pod after a restart of the scheduler can go. "
+    "Keep it as long as any scheduler of the cluster is older.",
     source="kubernetes PriorityQueue.Add of gated pods; measured 1.37.2",
 )
 async def test_gated_reservation_is_kept(arena: Arena) -> None:

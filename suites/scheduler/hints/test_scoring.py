@@ -10,6 +10,9 @@ from hintbound.plugin import Arena, Capability, behaviour
     why="Pods without a hint crowd the node where the planned ones are to come; spread is not what it seems.",
     severity="hazard",
     needs=[Capability.FAKE_NODES],
+    affects=["nominator", "scheduler"],
+    advice="Do not count on unhinted pods to keep off a node because hints fill it: hint all pods of a "
+    "plan, or give planned nodes a PreferNoSchedule taint until they are filled.",
     source="kubernetes RunFilterPluginsWithNominatedPods (filters only); measured 1.33.13-1.37.2",
 )
 async def test_reservations_are_not_scored(arena: Arena) -> None:

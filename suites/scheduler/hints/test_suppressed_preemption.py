@@ -14,6 +14,10 @@ from hintbound.protocol import Actor
     "door.",
     severity="hazard",
     needs=[Capability.FAKE_NODES],
+    affects=["nominator", "operator"],
+    advice="Hint no node on which pods are being preempted (DisruptionTarget with reason "
+    "PreemptionByScheduler). A pod with the message `not eligible due to a terminating pod on the "
+    "nominated node`: clear its hint, then it may preempt elsewhere.",
     source="kubernetes PodEligibleToPreemptOthers; measured 1.33.13-1.37.2; "
     "docs/findings/a-hint-suppresses-preemption.md",
 )

@@ -17,6 +17,9 @@ OWN = [Capability.FAKE_NODES, Capability.OWN_SCHEDULER]
     "written.",
     severity="hazard",
     needs=OWN,
+    affects=["nominator"],
+    advice="Hint only pods that a scheduling gate holds, and remove the gate after the hint was accepted. "
+    "Compare spec.nodeName with your hint afterwards: it is the only proof that it was followed.",
     source="kubernetes PriorityQueue.Update of pods in flight; measured 1.33.13-1.37.2; "
     "docs/findings/200-is-not-honoured.md",
 )
@@ -44,6 +47,10 @@ async def test_hint_without_a_gate_comes_too_late(arena: Arena) -> None:
     "after a 200.",
     severity="hazard",
     needs=OWN,
+    affects=["nominator"],
+    advice="After you change a hint, watch the pod until it is bound or your value stood through an "
+    "attempt; if the value vanishes, hint again. On a gated pod nothing of this can happen: decide "
+    "before the gate goes.",
     source="kubernetes handleSchedulingFailure, a PATCH without preconditions; measured 1.33.13-1.37.2; "
     "docs/findings/clears-what-it-did-not-try.md",
 )

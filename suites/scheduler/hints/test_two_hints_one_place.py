@@ -36,6 +36,10 @@ async def test_first_to_be_tried_loses(arena: Arena) -> None:
     "tells it to.",
     severity="hazard",
     needs=[Capability.FAKE_NODES],
+    affects=["nominator", "operator"],
+    advice="Let one nominator give out a node's room, or read the hints at that node "
+    "(fieldSelector=status.nominatedNodeName=NODE) before you add one. Clear hints of pods that are "
+    "Unschedulable for longer than your plan allows.",
     source=f"{SOURCE}; docs/findings/two-hints-block-each-other.md",
 )
 async def test_two_that_never_preempt_block_each_other(arena: Arena) -> None:

@@ -13,6 +13,10 @@ EXPECTS = "gate(scheduler, NominatedNodeNameForExpectation)"
     why="Until the volume is ready the field tells where the pod goes; the hint told where it was wanted.",
     applies=EXPECTS,
     needs=[Capability.FAKE_NODES],
+    affects=["nominator", "dashboard"],
+    advice="Take a value that is not yours for the scheduler's decision: do not write your hint again, the "
+    "pod is being bound elsewhere. Without the gate your own value stays, though it says nothing "
+    "any more.",
     source="KEP-5278 W2; measured 1.34.0-1.37.2 with the gate on",
 )
 async def test_unfit_hint_is_rewritten(arena: Arena) -> None:
@@ -37,6 +41,9 @@ async def test_unfit_hint_is_rewritten(arena: Arena) -> None:
     applies=f"not {EXPECTS}",
     severity="hazard",
     needs=[Capability.FAKE_NODES],
+    affects=["autoscaler", "dashboard", "nominator"],
+    advice="Do not take the field for the scheduler's word: without the gate it may be a hint that has "
+    "failed already. For pods with volumes look at selected-node on their claims.",
     source="KEP-5278; measured 1.33.13-1.37.2 with the gate off or absent",
 )
 async def test_unfit_hint_stays(arena: Arena) -> None:
@@ -63,6 +70,10 @@ async def test_unfit_hint_stays(arena: Arena) -> None:
     applies=EXPECTS,
     severity="hazard",
     needs=[Capability.FAKE_NODES],
+    affects=["nominator", "autoscaler"],
+    advice="Do not change the field of a pod that is being bound: hint gated pods, and test the old value "
+    "in a JSON patch. An autoscaler that must be sure also looks at selected-node on the pod's "
+    "claims.",
     source="KEP-5278; measured 1.34.0-1.37.2 with the gate on",
 )
 async def test_outsiders_value_stays(arena: Arena) -> None:
@@ -89,6 +100,9 @@ async def test_outsiders_value_stays(arena: Arena) -> None:
     why="A nominator that hits saves the scheduler a write for each pod with volumes or devices.",
     applies=EXPECTS,
     needs=[Capability.FAKE_NODES, Capability.AUDIT],
+    affects=["nominator", "dashboard"],
+    advice="Do not wait for the scheduler to confirm a hint: when it is right there is no write before the "
+    "binding. Whoever wrote the field stays its manager in managedFields.",
     source="KEP-5278 W2; measured 1.34.0-1.37.2 with the gate on",
 )
 async def test_fitting_hint_is_not_written_again(arena: Arena) -> None:

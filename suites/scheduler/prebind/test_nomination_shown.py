@@ -12,6 +12,10 @@ EXPECTS = "gate(scheduler, NominatedNodeNameForExpectation)"
     why="Without it an autoscaler may remove the empty node that the volume is just being made for.",
     applies=EXPECTS,
     needs=[Capability.FAKE_NODES],
+    affects=["autoscaler", "dashboard", "nominator"],
+    advice="An autoscaler must take the nominated node for used and not remove it. Dashboards show such a "
+    "pod as `being placed`; a nominator must not take the value, which it did not write, for a "
+    "foreign hint to fight.",
     source="KEP-5278 W2, kubernetes#125491; measured 1.34.0-1.37.2 with the gate on",
 )
 async def test_node_is_shown_during_prebind(arena: Arena) -> None:
@@ -34,6 +38,10 @@ async def test_node_is_shown_during_prebind(arena: Arena) -> None:
     why="That gate may drop writes that a later one overtakes, but not one that nothing overtakes.",
     applies=EXPECTS,
     needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER],
+    affects=["autoscaler", "operator"],
+    advice="SchedulerAsyncAPICalls may be switched on without losing sight of pods in PreBind that wait "
+    "for long. Do not require to see each value: one that is overtaken at once may never be "
+    "written.",
     source="KEP-5278 W2, KEP-5229; measured 1.34.0-1.37.2 with both gates on",
 )
 async def test_node_is_shown_by_asynchronous_calls(arena: Arena) -> None:
@@ -55,6 +63,10 @@ async def test_node_is_shown_by_asynchronous_calls(arena: Arena) -> None:
     applies=f"not {EXPECTS}",
     severity="hazard",
     needs=[Capability.FAKE_NODES],
+    affects=["autoscaler", "operator"],
+    advice="An autoscaler that removes empty nodes should spare those that a claim names in its annotation "
+    "volume.kubernetes.io/selected-node. NominatedNodeNameForExpectation (on by default from 1.35) "
+    "makes the node visible.",
     source="kubernetes#125491; measured 1.33.13-1.37.2 with the gate off or absent",
 )
 async def test_node_is_hidden_during_prebind(arena: Arena) -> None:

@@ -20,6 +20,10 @@ IMPATIENT = {"profiles": [{"pluginConfig": [{"name": "VolumeBinding", "args": AR
     why="A pod whose node could not be prepared must not keep that room from others.",
     applies=f'{EXPECTS} and version(scheduler, ">=1.36")',
     needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER],
+    affects=["autoscaler", "dashboard"],
+    advice="An autoscaler must not remove the node at once when the nomination goes: the pod's volume may "
+    "be pinned to it, and the next attempt nominates it again. Releases before 1.36 clear later or "
+    "not at all.",
     source="KEP-5278 C6, kubernetes#135007; measured 1.36.3 and 1.37.2 with the gate on",
 )
 async def test_failure_clears(arena: Arena) -> None:
@@ -41,6 +45,9 @@ async def test_failure_clears(arena: Arena) -> None:
     applies=f'{EXPECTS} and version(scheduler, "==1.35")',
     severity="hazard",
     needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER],
+    affects=["autoscaler", "dashboard", "operator"],
+    advice="A nomination that outlives a FailedScheduling event with reason SchedulerError is not to be "
+    "relied on. Where it matters, go on to 1.36, which clears it each time.",
     source="KEP-5278 C6, kubernetes#135007; measured 1.35.4 with the gate on",
 )
 async def test_second_failure_clears(arena: Arena) -> None:
@@ -62,6 +69,10 @@ async def test_second_failure_clears(arena: Arena) -> None:
     why="1.34 never took back what it or a nominator had written; the room stays reserved between attempts.",
     applies=f'{EXPECTS} and version(scheduler, "==1.34")',
     needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER],
+    affects=["autoscaler", "nominator"],
+    advice="Do not take a nomination for a sign of progress: look for FailedScheduling events as well. "
+    "From 1.35 on the nomination goes when PreBind fails; a plan that relies on it must then be "
+    "made anew.",
     source="KEP-5278 C6, kubernetes#133276; measured 1.34.0 and 1.34.4 with the gate on",
 )
 async def test_failure_keeps(arena: Arena) -> None:
@@ -87,6 +98,10 @@ async def test_failure_keeps(arena: Arena) -> None:
     applies=f'{EXPECTS} and version(scheduler, ">=1.35")',
     severity="hazard",
     needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER],
+    affects=["autoscaler", "dashboard", "nominator"],
+    advice="Act on a nomination, or on its end, only after it has stood still for a while (longer than the "
+    "scheduler's backoff of up to 10 s). Alert on pods that are nominated again and again: their "
+    "volume or device is never ready.",
     source="measured 1.35.4-1.37.2 with the gate on; docs/findings/nomination-flaps-with-prebind-retries.md",
 )
 async def test_nomination_flaps(arena: Arena) -> None:

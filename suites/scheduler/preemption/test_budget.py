@@ -43,6 +43,9 @@ async def test_guarded_victim_is_avoided(arena: Arena) -> None:
     why="To the scheduler a budget is a wish: who must not lose a pod needs a priority that nobody exceeds.",
     needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER],
     severity="hazard",
+    affects=["operator"],
+    advice="Do not rely on a PodDisruptionBudget against preemption: give pods that must stay a priority "
+    "that nobody on their nodes exceeds, or give others `preemptionPolicy: Never`.",
     source="kubernetes docs, Pod Priority and Preemption; measured 1.33.13-1.37.2",
 )
 async def test_budget_is_no_shield(arena: Arena) -> None:

@@ -13,6 +13,9 @@ AGAIN = 'version(scheduler, "<1.34") or version(scheduler, "==1.34") and version
     why="Its Events name the one pod that it had to go for, and its grace period stands.",
     applies='version(scheduler, ">=1.35")',
     needs=[Capability.FAKE_NODES, Capability.AUDIT],
+    affects=["dashboard", "operator"],
+    advice="One victim now has one preemptor in its Events and one DELETE in the audit log; alarms that "
+    "are tuned to the larger numbers of earlier releases need a new threshold.",
     source="kubernetes preemption.prepareCandidate; measured 1.35.4-1.37.2",
 )
 async def test_terminating_victim_is_spared(arena: Arena) -> None:
@@ -33,6 +36,9 @@ async def test_terminating_victim_is_spared(arena: Arena) -> None:
     applies=AGAIN,
     severity="hazard",
     needs=[Capability.FAKE_NODES, Capability.AUDIT],
+    affects=["dashboard", "operator"],
+    advice="Count preemptions by the uid of the victim, not by DELETEs or Events, and take the first Event "
+    "for the true one. The upgrade to 1.35 ends it.",
     source="measured 1.33.13 and 1.34.4; docs/findings/victims-are-deleted-again.md",
 )
 async def test_terminating_victim_is_deleted_again(arena: Arena) -> None:

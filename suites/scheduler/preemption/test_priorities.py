@@ -47,6 +47,10 @@ async def test_higher_preemptor_takes_over(arena: Arena) -> None:
     why="Otherwise two pods count on room for one, and autoscalers help neither.",
     applies=f"not ({SKIPS})",
     needs=[Capability.FAKE_NODES],
+    affects=["autoscaler", "dashboard"],
+    advice="A nomination that vanishes from a waiting preemptor means that it was outbid: treat the pod as "
+    "any other that waits. With SchedulerAsyncPreemption on and from 1.35 on do not wait for this "
+    "sign.",
     source="kubernetes preemption.prepareCandidate; measured 1.33.13, 1.34.4, and any with "
     "SchedulerAsyncPreemption off",
 )
@@ -63,6 +67,10 @@ async def test_nomination_is_cleared_while_the_victim_goes(arena: Arena) -> None
     applies=SKIPS,
     severity="hazard",
     needs=[Capability.FAKE_NODES],
+    affects=["autoscaler", "dashboard", "operator"],
+    advice="Do not take a nomination for a promise: where several pods are nominated to one node, count "
+    "only what fits, the highest priority first. SchedulerAsyncPreemption=false on kube-scheduler "
+    "avoids it.",
     source="kubernetes preemption.prepareCandidateAsync; measured 1.34.0, 1.35.4-1.37.2; "
     "docs/findings/two-nominated-to-one-place.md",
 )

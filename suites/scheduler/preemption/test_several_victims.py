@@ -14,6 +14,9 @@ GRACE = 1
     "node.",
     applies='version(scheduler, ">=1.35")',
     needs=[Capability.FAKE_NODES, Capability.AUDIT],
+    affects=["dashboard", "operator"],
+    advice="Audit rules and dashboards may count one DELETE by the scheduler as one preemption from 1.35 "
+    "on. For releases before, count victims by uid.",
     source="kubernetes#134249, #134730: earlier releases may send the DELETE again; measured 1.35.4-1.37.2",
 )
 async def test_each_victim_is_deleted_once(arena: Arena) -> None:

@@ -11,6 +11,9 @@ from hintbound.plugin import Arena, Capability, behaviour, waiting_claim
     level="extended",
     applies="gate(scheduler, NominatedNodeNameForExpectation)",
     needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER, Capability.RESTART_COMPONENT],
+    affects=["operator", "autoscaler"],
+    advice="Let kube-scheduler end by SIGTERM and give it time. An autoscaler must keep the nominated node "
+    "while no scheduler runs: the pod comes back to it.",
     source="KEP-5278, kubernetes#138443; measured 1.34.0-1.37.2 with the gate on",
 )
 async def test_nomination_outlives_a_polite_end(arena: Arena) -> None:
