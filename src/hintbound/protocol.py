@@ -81,6 +81,42 @@ class Level(StrEnum):
     EXTENDED = "extended"
 
 
+class Feature(StrEnum):
+    """What one scheduler can do and another need not: a subject declares what it has, a behaviour names what
+    it asks for. kube-scheduler has all of them.
+
+    What is no feature is asked of every scheduler: it binds the pods of its `schedulerName` through
+    `pods/binding`, heeds scheduling gates, requests, node selectors, taints and cordons, and tries again
+    what did not fit.
+    """
+
+    HINTS = "Hints"
+    """Binds a pod to the node in its `nominatedNodeName` if it fits there, and clears a hint that failed."""
+    RESERVATIONS = "Reservations"
+    """Keeps the room that a nomination names from pods of equal or lower priority."""
+    PREEMPTION = "Preemption"
+    """Deletes pods of lower priority for one that fits nowhere, and nominates that to their node."""
+    POD_DISRUPTION_BUDGETS = "PodDisruptionBudgets"
+    """Prefers victims that no budget guards."""
+    POD_AFFINITY = "PodAffinity"
+    HOST_PORTS = "HostPorts"
+    TOPOLOGY_SPREAD = "TopologySpread"
+    VOLUMES = "Volumes"
+    """Minds where volumes can be reached, and lets a pod wait (PreBind) until its claim is bound."""
+    CONDITIONS = "Conditions"
+    """Says `PodScheduled=False` with the reason Unschedulable or SchedulerError on what it could not bind."""
+    EVENTS = "Events"
+    """Tells of what it does in the Events of kube-scheduler."""
+    METRICS = "Metrics"
+    """Counts what it does in the metrics of kube-scheduler."""
+    CONFIGURATION_FILE = "ConfigurationFile"
+    """Does what a KubeSchedulerConfiguration says: profiles, plugins, extenders, backoff."""
+    FEATURE_GATES = "FeatureGates"
+    """Takes Kubernetes' gates and the version to emulate, and behaves by them."""
+    UPSTREAM_DETAILS = "UpstreamDetails"
+    """Does as kube-scheduler also where nobody asks for it: its hazards, its choices, its words."""
+
+
 class Profile(StrEnum):
     """Which levels a run judges."""
 

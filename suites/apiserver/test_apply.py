@@ -2,7 +2,7 @@
 
 from hintbound.kube import resources
 from hintbound.kube.exchange import Json
-from hintbound.plugin import Arena, Capability, behaviour, nomination
+from hintbound.plugin import Arena, Capability, Feature, behaviour, nomination
 from hintbound.plugin.pods import Pod
 from hintbound.protocol import Actor
 
@@ -74,7 +74,7 @@ async def test_apply_to_the_pod_itself_is_ignored(arena: Arena) -> None:
     must="Applying another hint than the nomination that the scheduler made is refused with 409 that names "
     "kube-scheduler, and the nomination stays.",
     why="Server-side apply is the one write that does not silently overwrite a preemption in progress.",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.PREEMPTION, Feature.UPSTREAM_DETAILS],
     source="KEP-555 server-side apply; measured 1.33.13-1.37.2",
 )
 async def test_apply_conflicts_with_the_scheduler(arena: Arena) -> None:
@@ -92,7 +92,7 @@ async def test_apply_conflicts_with_the_scheduler(arena: Arena) -> None:
     must="Applying the very nomination that the scheduler made shares its ownership, and letting go of it "
     "again leaves the nomination.",
     why="An applier that agrees with the scheduler does no harm, neither when it comes nor when it goes.",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.PREEMPTION, Feature.UPSTREAM_DETAILS],
     source="KEP-555 server-side apply; measured 1.33.13-1.37.2",
 )
 async def test_same_value_is_shared(arena: Arena) -> None:
@@ -110,7 +110,7 @@ async def test_same_value_is_shared(arena: Arena) -> None:
     must="A forced apply of another hint takes the nomination of a waiting preemptor from the scheduler, and "
     "the scheduler nominates it anew.",
     why="Force wins the request and not the argument: the pod has two writers until the applier gives in.",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.PREEMPTION, Feature.UPSTREAM_DETAILS],
     source="KEP-555 server-side apply; measured 1.33.13-1.37.2",
 )
 async def test_forced_apply_is_undone_by_the_scheduler(arena: Arena) -> None:
@@ -154,7 +154,7 @@ async def test_patch_by_the_same_client_is_another_manager(arena: Arena) -> None
     why="A loop that applies for ever (as controllers do) holds room and hides the pod from autoscalers for "
     "ever: apply is unfit for hints.",
     severity="hazard",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.HINTS, Feature.CONDITIONS, Feature.UPSTREAM_DETAILS],
     affects=["nominator", "operator"],
     advice="Hint by a merge or JSON patch with a resourceVersion, once per decision, and not by an apply "
     "that repeats itself. A loop that applies must stop when the value that it owned is gone.",

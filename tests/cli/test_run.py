@@ -238,7 +238,8 @@ ON_EXISTING = {
     "NNN-CLEAR-NO-NODES": "it needs a control plane of its own, and the existing cluster is shared",
     "NNN-CLEAR-NOTHING-FITS": "the existing cluster does not offer AUDIT",
     "NNN-HINT-EQUAL-YIELDS": "pass",
-    "NNN-HINT-TAKEN": "the existing cluster does not offer OWN_SCHEDULER",
+    "NNN-HINT-TAKEN": "pass",
+    "NNN-HINT-TAKEN-UNSCORED": "the existing cluster does not offer OWN_SCHEDULER",
     "NNN-PREEMPT-NOMINATES-WAITS-BINDS": "pass",
 }
 

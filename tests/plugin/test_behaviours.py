@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hintbound.plugin import Arena, Capability, behaviour
+from hintbound.plugin import Arena, Capability, Feature, behaviour
 from hintbound.plugin.behaviours import behaviour_of
 
 GOOD: dict[str, Any] = {"id": "NNN-ONE", "must": "It must.", "why": "Because.", "source": "KEP-5278"}
@@ -40,7 +40,7 @@ def no_coroutine(arena: Arena) -> None:
         ({"level": "basic"}, "behaviour NNN-ONE: level='basic' is none of core, extended"),
         ({"severity": "bad"}, "severity='bad' is none of violation, hazard"),
         ({"applies": "gate(kubelet, X)"}, "behaviour NNN-ONE: applies='gate(kubelet, X)'"),
-        ({"needs": ["WINGS"]}, "'WINGS' is not a valid Capability"),
+        ({"needs": ["WINGS"]}, "behaviour NNN-ONE: needs='WINGS' is no capability of a cluster (AUDIT, "),
         ({"deadline": 0}, "deadline=0 is no time"),
     ],
 )
@@ -74,11 +74,12 @@ def test_a_method_can_carry_a_behaviour() -> None:
 
 
 def test_the_sentence_is_one_line_however_it_was_written() -> None:
-    test = behaviour(**{**GOOD, "must": "It\n   must."}, needs=[Capability.AUDIT])(good)
+    test = behaviour(**{**GOOD, "must": "It\n   must."}, needs=[Capability.AUDIT, Feature.HINTS])(good)
     found = behaviour_of(test)
     assert found is not None
     assert (found.must, found.level, found.severity) == ("It must.", "core", "violation")
     assert found.needs == {Capability.AUDIT}
+    assert found.features == {Feature.HINTS}
 
 
 def test_only_a_real_behaviour_is_taken_for_one() -> None:

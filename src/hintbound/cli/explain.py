@@ -31,6 +31,7 @@ def command(behaviour_id: str, paths: tuple[str, ...]) -> None:
         "advice": behaviour.advice,
         "level": f"{behaviour.level}; if broken: {behaviour.severity}",
         "needs": f"{capabilities}{alone}",
+        "features": ", ".join(sorted(map(str, behaviour.features))),
         "source": behaviour.source,
         "about": entry.about,
         "file": entry.file,

@@ -1,7 +1,7 @@
 """The pytest plugin: behaviours as tests, run as concurrent scenarios on a real control plane.
 
-What a suite imports stands here: `behaviour`, `Arena`, `Pod`, `Capability`, how to read a pod, and the
-errors that give a verdict.
+What a suite imports stands here: `behaviour`, `Arena`, `Pod`, `Capability`, `Feature`, how to read a
+pod, and the errors that give a verdict.
 Loaded lazily, because pytest imports this package in every project of an environment that has hintbound
 installed.
 """
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from hintbound.plugin.judgement import NotSeen, Unproven
     from hintbound.plugin.pods import Pod, nomination, scheduled
     from hintbound.plugin.volumes import waiting_claim
+    from hintbound.protocol import Feature
 
 __all__ = [
     "Arena",
     "Capability",
+    "Feature",
     "NotSeen",
     "Pod",
     "Unproven",
@@ -33,6 +35,7 @@ __all__ = [
 _HOMES = {
     "Arena": "hintbound.plugin.arena",
     "Capability": "hintbound.clusters.protocol",
+    "Feature": "hintbound.protocol",
     "NotSeen": "hintbound.plugin.judgement",
     "Pod": "hintbound.plugin.pods",
     "Unproven": "hintbound.plugin.judgement",

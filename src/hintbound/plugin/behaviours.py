@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from hintbound.clusters.protocol import Capability
 from hintbound.plugin.applies import Condition
-from hintbound.protocol import Affected, Level, Seconds, Severity
+from hintbound.protocol import Affected, Feature, Level, Seconds, Severity
 
 _ID = re.compile(r"[A-Z][A-Z0-9]*(-[A-Z0-9]+)+")
 _ATTRIBUTE = "__hintbound_behaviour__"
@@ -32,6 +32,9 @@ class Behaviour:
     source: str
     applies: Condition
     needs: frozenset[Capability]
+    """Of the cluster."""
+    features: frozenset[Feature]
+    """Of the scheduler."""
     severity: Severity
     exclusive: bool
     deadline: Seconds
@@ -47,7 +50,7 @@ def behaviour(
     source: str,
     level: str = Level.CORE,
     applies: str = "",
-    needs: Iterable[Capability] = (),
+    needs: Iterable[Capability | Feature] = (),
     severity: str = Severity.VIOLATION,
     exclusive: bool = False,
     deadline: Seconds = DEADLINE,
@@ -59,8 +62,8 @@ def behaviour(
 
     One behaviour is one test that takes `arena` and nothing else: its scenario begins before pytest would
     set up fixtures. `exclusive`: it needs a whole cluster (no nodes, restarts) and is played alone on a
-    second control plane. `affects` and `advice`: who notices when an upgrade or a gate makes it begin or
-    end, and what they should do.
+    second control plane. `needs`: what the cluster must offer, and the scheduler be able to do. `affects`
+    and `advice`: who notices when an upgrade or a gate makes it begin or end, and what they should do.
     """
     if not _ID.fullmatch(id):
         raise ValueError(
@@ -71,6 +74,7 @@ def behaviour(
             raise ValueError(f"behaviour {id}: {name} is empty")
     if deadline <= 0:
         raise ValueError(f"behaviour {id}: deadline={deadline:g} is no time to do anything in")
+    wanted = [_need(need, id) for need in needs]
     value = Behaviour(
         id,
         " ".join(must.split()),
@@ -78,7 +82,8 @@ def behaviour(
         _one_of(Level, level, id),
         source,
         _condition(applies, id),
-        frozenset(Capability(capability) for capability in needs),
+        frozenset(need for need in wanted if isinstance(need, Capability)),
+        frozenset(need for need in wanted if isinstance(need, Feature)),
         _one_of(Severity, severity, id),
         exclusive,
         deadline,
@@ -111,6 +116,17 @@ def _one_of(kind: type[Choice], text: str, behaviour: str) -> Choice:
             f"behaviour {behaviour}: {kind.__name__.lower()}={text!r} is none of {', '.join(kind)}"
         )
     return kind(text)
+
+
+def _need(word: str, behaviour: str) -> Capability | Feature:
+    if word in list(Capability):
+        return Capability(word)
+    if word in list(Feature):
+        return Feature(word)
+    raise ValueError(
+        f"behaviour {behaviour}: needs={word!r} is no capability of a cluster ({', '.join(Capability)}) and "
+        f"no feature of a scheduler ({', '.join(Feature)})"
+    )
 
 
 def _condition(text: str, behaviour: str) -> Condition:

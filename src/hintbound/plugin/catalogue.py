@@ -84,6 +84,7 @@ def plain(entry: Entry) -> dict[str, Any]:
         "why": behaviour.why,
         "applies": behaviour.applies.text,
         "needs": sorted(map(str, behaviour.needs)),
+        "features": sorted(map(str, behaviour.features)),
         "severity": str(behaviour.severity),
         "exclusive": behaviour.exclusive,
         "affects": sorted(map(str, behaviour.affects)),

@@ -1,6 +1,6 @@
 """The phase, written by one who may only patch `pods/status`."""
 
-from hintbound.plugin import Arena, Capability, behaviour, scheduled
+from hintbound.plugin import Arena, Capability, Feature, behaviour, scheduled
 
 
 @behaviour(
@@ -10,7 +10,7 @@ from hintbound.plugin import Arena, Capability, behaviour, scheduled
     why="The right that a nominator needs is enough to end any pod that waits: guard it with an admission "
     "policy.",
     severity="hazard",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.UPSTREAM_DETAILS],
     affects=["operator"],
     advice="Refuse, by a ValidatingAdmissionPolicy on pods/status, any change of status.phase by whoever "
     "only hints. Alert on pods that are Failed and have no spec.nodeName: neither a node nor a "
@@ -37,7 +37,7 @@ async def test_failed_pod_is_never_scheduled(arena: Arena) -> None:
     must="A hint on a pod whose phase was set to Failed through `pods/status` no longer holds room.",
     why="One hostile or mistaken write takes a reservation from another nominator's pod.",
     severity="hazard",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.RESERVATIONS, Feature.CONDITIONS, Feature.UPSTREAM_DETAILS],
     affects=["operator", "nominator"],
     advice="Refuse, by a ValidatingAdmissionPolicy on pods/status, any change of status.phase by whoever "
     "only hints. A nominator counts a hint on a pod that is Failed or Succeeded as gone and plans "
@@ -63,7 +63,7 @@ async def test_failed_pod_holds_no_room(arena: Arena) -> None:
     "scheduler, and the next pod is bound into it though the containers of the first run on.",
     why="The node is over-committed by a write that looks harmless: no eviction, no deletion, no event.",
     severity="hazard",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.CONDITIONS, Feature.UPSTREAM_DETAILS],
     affects=["operator", "dashboard"],
     advice="Refuse, by a ValidatingAdmissionPolicy on pods/status, any change of status.phase by whoever "
     "only hints. Alert on pods that are Succeeded or Failed while a containerStatus is still "

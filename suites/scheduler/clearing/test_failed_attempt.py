@@ -1,6 +1,6 @@
 """A hint when an attempt fails for another reason than that nothing fits."""
 
-from hintbound.plugin import Arena, Capability, behaviour, nomination, scheduled
+from hintbound.plugin import Arena, Capability, Feature, behaviour, nomination, scheduled
 from hintbound.plugin.extenders import extender
 from hintbound.plugin.policies import refuse_bindings
 
@@ -16,7 +16,7 @@ KEPT = "kubernetes#133276; measured 1.34.0 and 1.34.4 with the gate on"
     why="One failure of somebody else's service costs the pod its planned place; the nominator must hint "
     "again.",
     applies=f"not ({KEEPS})",
-    needs=OWN,
+    needs=[*OWN, Feature.HINTS, Feature.CONDITIONS, Feature.CONFIGURATION_FILE],
     affects=["nominator", "scheduler"],
     advice="Watch for your hint to vanish from a pod that is not bound, and hint again, with a limit on "
     "how often. Let an extender answer `does not fit` rather than an error, or mark it ignorable.",
@@ -32,7 +32,7 @@ async def test_error_clears_the_hint(arena: Arena) -> None:
     must="In 1.34 with NominatedNodeNameForExpectation an attempt that fails with an error keeps the hint.",
     why="1.34 promised external writers that the scheduler keeps their value; 1.35 took it back.",
     applies=KEEPS,
-    needs=OWN,
+    needs=[*OWN, Feature.HINTS, Feature.CONDITIONS, Feature.CONFIGURATION_FILE],
     affects=["nominator", "autoscaler"],
     advice="Clear your hint yourself when the pod does not get its place within your time limit. Do not "
     "build on its being kept: from 1.35 on the scheduler clears it after an error, and the "
@@ -49,7 +49,7 @@ async def test_error_keeps_the_hint(arena: Arena) -> None:
     must="When the binding of a hinted pod is refused the hint is cleared.",
     why="A webhook or policy that says no once sends the pod back to the full scan.",
     applies=f"not ({KEEPS})",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.HINTS, Feature.CONDITIONS],
     affects=["nominator", "operator"],
     advice="Watch for your hint to vanish from a pod that is not bound, and decide anew. Whoever guards "
     "pods/binding by a webhook or policy costs a plan with each refusal: refuse at the pod's "
@@ -67,7 +67,7 @@ async def test_refused_binding_clears_the_hint(arena: Arena) -> None:
     "refused.",
     why="1.34 promised external writers that the scheduler keeps their value; 1.35 took it back.",
     applies=KEEPS,
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.HINTS, Feature.CONDITIONS],
     affects=["nominator", "autoscaler"],
     advice="Clear your hint yourself when the pod does not get its place within your time limit. Do not "
     "build on its being kept: from 1.35 on the scheduler clears it, and the nominator must hint "

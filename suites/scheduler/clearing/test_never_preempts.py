@@ -1,6 +1,6 @@
 """A hint on a pod that never preempts."""
 
-from hintbound.plugin import Arena, Capability, behaviour, nomination
+from hintbound.plugin import Arena, Capability, Feature, behaviour, nomination
 
 SOURCE = "kubernetes PodEligibleToPreemptOthers C8; measured 1.33.13-1.37.2"
 
@@ -10,7 +10,7 @@ SOURCE = "kubernetes PodEligibleToPreemptOthers C8; measured 1.33.13-1.37.2"
     must="A pod with `preemptionPolicy: Never` keeps its hint when nothing fits.",
     why="The hint goes on reserving room and hides the pod from autoscalers; only its nominator can end it.",
     severity="hazard",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.HINTS, Feature.CONDITIONS, Feature.UPSTREAM_DETAILS],
     affects=["nominator", "autoscaler", "operator"],
     advice="A nominator of pods that never preempt sets itself a time limit and clears the hint of a pod "
     "that is Unschedulable beyond it. An autoscaler should not skip a nominated pod that says "
@@ -32,7 +32,7 @@ async def test_never_keeps_its_hint(arena: Arena) -> None:
     must="A pod with `preemptionPolicy: Never` keeps its hint also when the hinted node does not exist.",
     why="An autoscaler that skips nominated pods waits for ever for a node that nobody will make.",
     severity="hazard",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.HINTS, Feature.CONDITIONS, Feature.UPSTREAM_DETAILS],
     affects=["nominator", "autoscaler"],
     advice="When a node is deleted, clear the hints at it (fieldSelector=status.nominatedNodeName=NODE). "
     "An autoscaler should look whether the nominated node exists before it skips the pod.",

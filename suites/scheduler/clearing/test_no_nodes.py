@@ -1,6 +1,6 @@
 """A hint in a cluster without nodes."""
 
-from hintbound.plugin import Arena, Capability, Unproven, behaviour, nomination, scheduled
+from hintbound.plugin import Arena, Capability, Feature, Unproven, behaviour, nomination, scheduled
 
 KEEPS = 'version(scheduler, "==1.34") and gate(scheduler, NominatedNodeNameForExpectation)'
 
@@ -13,7 +13,7 @@ KEEPS = 'version(scheduler, "==1.34") and gate(scheduler, NominatedNodeNameForEx
     level="extended",
     exclusive=True,
     applies=f"not ({KEEPS})",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.HINTS, Feature.CONDITIONS, Feature.UPSTREAM_DETAILS],
     affects=["nominator", "autoscaler"],
     advice="A nominator that plans for nodes to come hints again once the first has joined. An autoscaler "
     "may take the pod for any other that waits: after the first attempt no hint hides it.",
@@ -32,7 +32,7 @@ async def test_hint_is_cleared_without_nodes(arena: Arena) -> None:
     level="extended",
     exclusive=True,
     applies=KEEPS,
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.HINTS, Feature.CONDITIONS, Feature.UPSTREAM_DETAILS],
     affects=["nominator", "autoscaler"],
     advice="An autoscaler that skips nominated pods must not skip one whose nominated node does not exist. "
     "Do not build on the hint's being kept: from 1.35 on the scheduler clears it.",

@@ -1,6 +1,6 @@
 """A hint where no plugin preempts."""
 
-from hintbound.plugin import Arena, Capability, behaviour, nomination
+from hintbound.plugin import Arena, Capability, Feature, behaviour, nomination
 
 NOTHING_PREEMPTS = {"profiles": [{"plugins": {"postFilter": {"disabled": [{"name": "*"}]}}}]}
 SINCE = 'version(scheduler, ">=1.35")'
@@ -12,7 +12,7 @@ OWN = [Capability.FAKE_NODES, Capability.OWN_SCHEDULER]
     must="From 1.35 on a hint is cleared when nothing fits, also where no PostFilter plugin is configured.",
     why="Clusters that switch preemption off must not collect stale hints.",
     applies=SINCE,
-    needs=OWN,
+    needs=[*OWN, Feature.HINTS, Feature.CONDITIONS, Feature.CONFIGURATION_FILE],
     affects=["nominator", "operator"],
     advice="Where preemption is switched off: watch for your hint to vanish and decide anew. Jobs that "
     "removed stale hints from pods that fit nowhere are no longer needed from 1.35 on.",
@@ -29,7 +29,7 @@ async def test_hint_is_cleared_without_postfilter(arena: Arena) -> None:
     why="Only preemption cleared hints: with it switched off a stale hint reserves for ever.",
     severity="hazard",
     applies=f"not {SINCE}",
-    needs=OWN,
+    needs=[*OWN, Feature.HINTS, Feature.CONDITIONS, Feature.CONFIGURATION_FILE, Feature.UPSTREAM_DETAILS],
     affects=["nominator", "operator"],
     advice="Where preemption is switched off, clear hints of pods that are Unschedulable beyond your time "
     "limit yourself. From 1.35 on the scheduler does it: expect hints to vanish then.",
@@ -47,7 +47,7 @@ async def test_hint_is_kept_without_postfilter(arena: Arena) -> None:
     why="The same pod keeps it in a default cluster: what happens to a hint depends on the scheduler's "
     "configuration.",
     applies=SINCE,
-    needs=OWN,
+    needs=[*OWN, Feature.HINTS, Feature.CONDITIONS, Feature.CONFIGURATION_FILE],
     affects=["nominator", "scheduler"],
     advice="Do not rely on `preemptionPolicy: Never` to keep a hint. Where hints must outlive a failed "
     "attempt, keep DefaultPreemption in the profile, and watch the field in any case.",

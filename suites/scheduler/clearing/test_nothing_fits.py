@@ -1,6 +1,6 @@
 """A hint on a pod that fits nowhere."""
 
-from hintbound.plugin import Arena, Capability, behaviour, nomination
+from hintbound.plugin import Arena, Capability, Feature, behaviour, nomination
 
 SCHEDULER = "system:kube-scheduler"
 
@@ -11,7 +11,7 @@ SCHEDULER = "system:kube-scheduler"
     "the hint.",
     why="A hint that stays would hold its room and keep autoscalers from adding any (they skip nominated "
     "pods).",
-    needs=[Capability.FAKE_NODES, Capability.AUDIT],
+    needs=[Capability.FAKE_NODES, Capability.AUDIT, Feature.HINTS, Feature.CONDITIONS],
     source="KEP-5278 C2, kubernetes#89111; measured 1.33.13-1.37.2",
 )
 async def test_hint_is_cleared_with_the_condition(arena: Arena) -> None:

@@ -1,6 +1,6 @@
 """Hints of others when a pod of higher priority preempts."""
 
-from hintbound.plugin import Arena, Capability, behaviour, nomination
+from hintbound.plugin import Arena, Capability, Feature, behaviour, nomination
 
 SOURCE = "kubernetes getLowerPriorityNominatedPods C9; measured 1.33.13-1.37.2"
 
@@ -9,7 +9,7 @@ SOURCE = "kubernetes getLowerPriorityNominatedPods C9; measured 1.33.13-1.37.2"
     "NNN-CLEAR-PREEMPTOR-ARRIVES",
     must="A pod that preempts on a node clears the hints of pods of lower priority at that node.",
     why="Their room is given away; a hint that stayed would keep them from looking elsewhere.",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.PREEMPTION, Feature.POD_AFFINITY],
     source=SOURCE,
 )
 async def test_preemptor_clears_lower_hints(arena: Arena) -> None:
@@ -32,7 +32,7 @@ async def test_preemptor_clears_lower_hints(arena: Arena) -> None:
     "NNN-KEPT-PREEMPTOR-ELSEWHERE",
     must="A pod that preempts on one node leaves the hints at other nodes.",
     why="One preemption must not undo the plans for the whole cluster.",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.PREEMPTION, Feature.POD_AFFINITY],
     source=SOURCE,
 )
 async def test_preemptor_leaves_hints_elsewhere(arena: Arena) -> None:

@@ -1,6 +1,6 @@
 """A hint on a pod that is refused before any node is looked at."""
 
-from hintbound.plugin import Arena, Capability, behaviour, nomination
+from hintbound.plugin import Arena, Capability, Feature, behaviour, nomination
 
 DRA = "gate(scheduler, DynamicResourceAllocation)"
 MISSING = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "no-such-claim"}}]}
@@ -16,7 +16,7 @@ SOURCE = "kubernetes DynamicResources.PostFilter"
     "that it is cleared.",
     severity="hazard",
     applies=DRA,
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.HINTS, Feature.CONDITIONS, Feature.UPSTREAM_DETAILS],
     affects=["nominator", "autoscaler", "operator"],
     advice="Hint pods only once their claims exist. Give each hint a time limit, after which its nominator "
     "clears it. Alert on pods that have both a nomination and `not found` or a claim in their "
@@ -39,7 +39,7 @@ async def test_hint_is_kept_before_filtering(arena: Arena) -> None:
     "other that fits nowhere.",
     why="It is what releases up to 1.33 do; the upgrade to 1.34 ends it without a word.",
     applies=f"not {DRA}",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.HINTS, Feature.CONDITIONS, Feature.UPSTREAM_DETAILS],
     affects=["nominator", "operator"],
     advice="Before the upgrade to 1.34 give each hint a time limit, after which its nominator clears it "
     "from a pod that is still not bound: from then on the scheduler does not do so for pods that "
@@ -62,7 +62,14 @@ async def test_hint_is_cleared_before_filtering(arena: Arena) -> None:
     "preemption.",
     why="Preemption is also what clears a hint: a step that is skipped here leaves the hint in place.",
     applies=DRA,
-    needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER],
+    needs=[
+        Capability.FAKE_NODES,
+        Capability.OWN_SCHEDULER,
+        Feature.PREEMPTION,
+        Feature.CONDITIONS,
+        Feature.METRICS,
+        Feature.UPSTREAM_DETAILS,
+    ],
     affects=["operator", "nominator"],
     advice="When an urgent pod preempts nobody, look at its PodScheduled message: one that ends in `not "
     "found. not found` means that it was refused before filtering. Mend what it names (claim, "

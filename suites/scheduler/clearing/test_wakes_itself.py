@@ -1,6 +1,6 @@
 """What the scheduler's own clearing sets off."""
 
-from hintbound.plugin import Arena, Capability, behaviour
+from hintbound.plugin import Arena, Capability, Feature, behaviour
 
 ATTEMPTS = "scheduler_schedule_attempts_total"
 
@@ -12,7 +12,15 @@ ATTEMPTS = "scheduler_schedule_attempts_total"
     why="Whoever counts attempts or FailedScheduling events sees each failed hint twice.",
     level="extended",
     exclusive=True,  # pods that come and go in other scenarios wake those that wait for room in this one
-    needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER],
+    needs=[
+        Capability.FAKE_NODES,
+        Capability.OWN_SCHEDULER,
+        Feature.HINTS,
+        Feature.CONDITIONS,
+        Feature.METRICS,
+        Feature.POD_AFFINITY,
+        Feature.UPSTREAM_DETAILS,
+    ],
     source="kubernetes eventhandlers updatePodInSchedulingQueue, kubernetes#129058; measured 1.33.13-1.37.2; "
     "docs/findings/clearing-wakes-its-own-pod.md",
 )

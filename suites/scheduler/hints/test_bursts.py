@@ -2,7 +2,7 @@
 
 import asyncio
 
-from hintbound.plugin import Arena, Capability, behaviour
+from hintbound.plugin import Arena, Capability, Feature, behaviour
 
 MANY = 12
 
@@ -12,7 +12,7 @@ MANY = 12
     must="Equal pods with distinct hints that become schedulable in one burst are each bound to the node "
     "hinted for it.",
     why="A nominator plans whole batches: one swapped pair would break the plan of both.",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.HINTS],
     source="KEP-5278; measured 1.33.13-1.37.2, also with OpportunisticBatching",
 )
 async def test_burst_lands_exactly(arena: Arena) -> None:
@@ -31,7 +31,7 @@ async def test_burst_lands_exactly(arena: Arena) -> None:
     must="Of many pods hinted to one place exactly one gets it, the others are bound elsewhere, and none is "
     "left pending.",
     why="Two nominators, or one with an old picture, may give one place out twice; that must cost no pod.",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.HINTS],
     source="kubernetes RunFilterPluginsWithNominatedPods; measured 1.33.13-1.37.2",
 )
 async def test_many_hints_at_one_place(arena: Arena) -> None:

@@ -1,6 +1,6 @@
 """A hint against a pod of the same priority."""
 
-from hintbound.plugin import Arena, Capability, behaviour
+from hintbound.plugin import Arena, Capability, Feature, behaviour
 
 
 @behaviour(
@@ -8,7 +8,7 @@ from hintbound.plugin import Arena, Capability, behaviour
     must="A pod of equal priority does not take the room that a hinted pod holds, and gets it once the "
     "hint is cleared.",
     why="A hint reserves: a nominator that leaves one behind starves its neighbours.",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.RESERVATIONS, Feature.CONDITIONS],
     source="kubernetes RunFilterPluginsWithNominatedPods; measured 1.33.13-1.37.2",
 )
 async def test_equal_priority_yields(arena: Arena) -> None:

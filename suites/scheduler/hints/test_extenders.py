@@ -1,6 +1,6 @@
 """Hints and scheduler extenders."""
 
-from hintbound.plugin import Arena, Capability, behaviour
+from hintbound.plugin import Arena, Capability, Feature, behaviour
 from hintbound.plugin.extenders import extender
 
 OWN = [Capability.FAKE_NODES, Capability.OWN_SCHEDULER]
@@ -12,7 +12,7 @@ SOURCE = "kubernetes evaluateNominatedNode; measured 1.33.13-1.37.2"
     must="An extender is asked about the hinted node alone, and not again when it lets the node pass.",
     why="An extender sees all nodes of a pod only when its hint failed: it must not take the list for the "
     "cluster.",
-    needs=OWN,
+    needs=[*OWN, Feature.HINTS, Feature.CONFIGURATION_FILE],
     source=SOURCE,
 )
 async def test_extender_is_asked_for_the_hinted_node(arena: Arena) -> None:
@@ -33,7 +33,7 @@ async def test_extender_is_asked_for_the_hinted_node(arena: Arena) -> None:
     must="When an extender refuses the hinted node it is asked about all that fit, and the pod is bound to "
     "one that it lets pass.",
     why="A veto of an extender is as good as one of a filter: the hint falls through.",
-    needs=OWN,
+    needs=[*OWN, Feature.HINTS, Feature.CONFIGURATION_FILE],
     source=SOURCE,
 )
 async def test_extender_refuses_the_hinted_node(arena: Arena) -> None:

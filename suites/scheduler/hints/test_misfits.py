@@ -1,7 +1,7 @@
 """Hints at nodes that do not take the pod, each for another reason."""
 
 from hintbound.kube import resources
-from hintbound.plugin import Arena, Capability, behaviour
+from hintbound.plugin import Arena, Capability, Feature, behaviour
 from hintbound.plugin.awaits import setting_the_stage
 
 SOURCE = "KEP-5278, kubernetes evaluateNominatedNode; measured 1.33.13-1.37.2"
@@ -69,7 +69,7 @@ async def test_affinity_excludes_the_node(arena: Arena) -> None:
     must="A pod whose hinted node would violate its hard topology spread constraint is bound to a node that "
     "does not.",
     why="A nominator that places many pods at once must not undo the spread that keeps them available.",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.TOPOLOGY_SPREAD],
     source=SOURCE,
 )
 async def test_spread_is_violated(arena: Arena) -> None:
@@ -91,7 +91,7 @@ async def test_spread_is_violated(arena: Arena) -> None:
     "NNN-HINT-PORT-TAKEN",
     must="A pod whose host port is taken on the hinted node is bound to a node where it is free.",
     why="Two pods cannot share a host port; the kubelet would refuse the second for good.",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.HOST_PORTS],
     source=SOURCE,
 )
 async def test_host_port_is_taken(arena: Arena) -> None:
@@ -111,7 +111,7 @@ async def test_host_port_is_taken(arena: Arena) -> None:
     must="A pod whose volume can only be reached from another node than the hinted one is bound to that "
     "other node.",
     why="A volume does not move: a hint against it would leave the pod without its data.",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.VOLUMES],
     source=SOURCE,
 )
 async def test_volume_is_elsewhere(arena: Arena) -> None:

@@ -1,6 +1,6 @@
 """Hints written to a pod that has been refused already."""
 
-from hintbound.plugin import Arena, Capability, behaviour
+from hintbound.plugin import Arena, Capability, Feature, behaviour
 
 ATTEMPTS = "scheduler_schedule_attempts_total"
 INCOMING = "scheduler_queue_incoming_pods_total"
@@ -17,7 +17,7 @@ OWN = [Capability.FAKE_NODES, Capability.OWN_SCHEDULER]
     severity="hazard",
     level="extended",
     exclusive=True,
-    needs=OWN,
+    needs=[*OWN, Feature.CONDITIONS, Feature.METRICS, Feature.POD_AFFINITY, Feature.UPSTREAM_DETAILS],
     affects=["nominator"],
     advice="Hint before the pod is first tried, behind a scheduling gate. For a pod that is Unschedulable "
     "already, bring about an event that wakes it, such as a node that changes; without one it waits "
@@ -48,7 +48,7 @@ async def test_first_hint_wakes_nobody(arena: Arena) -> None:
     must="A hint given to an Unschedulable pod reserves at once, though the pod is not tried.",
     why="The room stands empty for a pod that may not be tried for minutes.",
     severity="hazard",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.RESERVATIONS, Feature.CONDITIONS, Feature.UPSTREAM_DETAILS],
     affects=["nominator", "autoscaler"],
     advice="Hint a waiting pod only when something is about to make it be tried (a node that joins, a pod "
     "that goes), and clear the hint when that does not come. An autoscaler counts that room as "
@@ -73,7 +73,7 @@ async def test_hint_of_an_unschedulable_pod_reserves(arena: Arena) -> None:
     "NNN-HINT-MOVED-FREES",
     must="When a hint is moved to another node, who waited for the room that it held is bound there.",
     why="A nominator that changes its mind gives the old place back at once, also while its pod waits.",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.RESERVATIONS, Feature.CONDITIONS],
     source="kubernetes eventhandlers updatePodInSchedulingQueue, kubernetes#129058; measured 1.33.13-1.37.2",
 )
 async def test_moved_hint_frees_the_room(arena: Arena) -> None:
@@ -95,7 +95,7 @@ async def test_moved_hint_frees_the_room(arena: Arena) -> None:
     why="Somebody may fit where the hint has been; each move costs an attempt of every one that waits.",
     level="extended",
     exclusive=True,
-    needs=OWN,
+    needs=[*OWN, Feature.CONDITIONS, Feature.METRICS, Feature.POD_AFFINITY, Feature.UPSTREAM_DETAILS],
     source="kubernetes eventhandlers updatePodInSchedulingQueue, kubernetes#129058; measured 1.33.13-1.37.2",
 )
 async def test_moved_hint_wakes(arena: Arena) -> None:
@@ -121,7 +121,7 @@ async def test_moved_hint_wakes(arena: Arena) -> None:
     why="A reservation that ends must not leave those waiting who could now be placed.",
     level="extended",
     exclusive=True,
-    needs=OWN,
+    needs=[*OWN, Feature.CONDITIONS, Feature.METRICS, Feature.POD_AFFINITY, Feature.UPSTREAM_DETAILS],
     source="kubernetes eventhandlers updatePodInSchedulingQueue, kubernetes#129058; measured 1.33.13-1.37.2",
 )
 async def test_cleared_hint_wakes(arena: Arena) -> None:

@@ -1,6 +1,6 @@
 """What a hint reserves, against whom, and for how long."""
 
-from hintbound.plugin import Arena, Capability, behaviour
+from hintbound.plugin import Arena, Capability, Feature, behaviour
 
 SOURCE = "kubernetes RunFilterPluginsWithNominatedPods; measured 1.33.13-1.37.2"
 
@@ -9,7 +9,7 @@ SOURCE = "kubernetes RunFilterPluginsWithNominatedPods; measured 1.33.13-1.37.2"
     "NNN-HINT-LOWER-YIELDS",
     must="A pod of lower priority does not take the room that a hinted pod holds.",
     why="The smallest pod of a batch job could otherwise undo what was planned for a service.",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.RESERVATIONS, Feature.CONDITIONS],
     source=SOURCE,
 )
 async def test_lower_priority_yields(arena: Arena) -> None:
@@ -28,7 +28,7 @@ async def test_lower_priority_yields(arena: Arena) -> None:
     must="A hint holds as much of a node as its pod requests: what fits beside it is bound, what does not is "
     "not.",
     why="A hint for a small pod must not block a large node.",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.RESERVATIONS, Feature.CONDITIONS],
     source=SOURCE,
 )
 async def test_hint_reserves_what_its_pod_requests(arena: Arena) -> None:
@@ -47,7 +47,7 @@ async def test_hint_reserves_what_its_pod_requests(arena: Arena) -> None:
     "NNN-HINT-RESERVES-PORT",
     must="A hint holds its pod's host port on the node, too.",
     why="A reservation counts all that a placed pod would take, not only CPU and memory.",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.RESERVATIONS, Feature.CONDITIONS, Feature.HOST_PORTS],
     source=SOURCE,
 )
 async def test_hint_reserves_the_host_port(arena: Arena) -> None:
@@ -66,7 +66,7 @@ async def test_hint_reserves_the_host_port(arena: Arena) -> None:
     "NNN-HINT-RELEASED-ON-DELETE",
     must="When a hinted pod is deleted its reservation ends, and who waited for the room is bound.",
     why="A nominator need not clear the hints of pods that are gone.",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.RESERVATIONS, Feature.CONDITIONS],
     source=SOURCE,
 )
 async def test_deleting_the_holder_frees_the_room(arena: Arena) -> None:
@@ -85,7 +85,7 @@ async def test_deleting_the_holder_frees_the_room(arena: Arena) -> None:
     "NNN-HINT-GHOST-APPEARS",
     must="A hint at a node that does not exist yet reserves there from the moment the node appears.",
     why="An autoscaler can give out a node's room before the node has joined.",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.RESERVATIONS, Feature.CONDITIONS],
     source=SOURCE,
 )
 async def test_ghost_node_appears(arena: Arena) -> None:
@@ -106,7 +106,13 @@ async def test_ghost_node_appears(arena: Arena) -> None:
     must="A hint on a pod of one profile of a kube-scheduler reserves against the pods of its other "
     "profiles.",
     why="Profiles share one cache and one queue; a hint is a promise of the scheduler, not of a profile.",
-    needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER],
+    needs=[
+        Capability.FAKE_NODES,
+        Capability.OWN_SCHEDULER,
+        Feature.RESERVATIONS,
+        Feature.CONDITIONS,
+        Feature.CONFIGURATION_FILE,
+    ],
     source=SOURCE,
 )
 async def test_other_profile_of_the_same_scheduler(arena: Arena) -> None:
@@ -128,7 +134,7 @@ async def test_other_profile_of_the_same_scheduler(arena: Arena) -> None:
     must="A hint on a pod whose `schedulerName` a scheduler does not serve reserves nothing there, and is "
     "left alone.",
     why="With two schedulers each gives out the room that the other has promised; nobody clears such a hint.",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.UPSTREAM_DETAILS],
     affects=["nominator", "scheduler", "operator"],
     advice="Hint only pods whose schedulerName is served. Give schedulers nodes of their own, by labels or "
     "taints, where both must keep room. Clear hints of pods that nobody serves: no scheduler does.",
@@ -152,7 +158,7 @@ async def test_unserved_scheduler_name(arena: Arena) -> None:
     "that it names.",
     why="Dashboards and autoscalers that add nominations up count room as taken that anyone can have.",
     applies="not gate(apiserver, ClearingNominatedNodeNameAfterBinding)",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.POD_AFFINITY],
     affects=["autoscaler", "dashboard"],
     advice="When you add up what nominations promise on a node, leave out pods that have a spec.nodeName: "
     "their requests count where they run, and nowhere else.",

@@ -1,7 +1,7 @@
 """Hints across a restart of the scheduler."""
 
 from hintbound.kube import resources
-from hintbound.plugin import Arena, Capability, Pod, behaviour
+from hintbound.plugin import Arena, Capability, Feature, Pod, behaviour
 from hintbound.protocol import Actor
 
 NEEDS = [Capability.FAKE_NODES, Capability.OWN_SCHEDULER, Capability.RESTART_COMPONENT]
@@ -16,7 +16,7 @@ LOST = 'version(scheduler, "<1.37")'
     level="extended",
     severity="hazard",
     applies=LOST,
-    needs=NEEDS,
+    needs=[*NEEDS, Feature.RESERVATIONS, Feature.UPSTREAM_DETAILS],
     affects=["nominator", "operator"],
     advice="After each restart or upgrade of kube-scheduler update every gated pod that is hinted, for "
     "example an annotation: that makes its reservation count again. Better: remove gates soon after "
@@ -40,7 +40,7 @@ async def test_gated_reservation_is_lost(arena: Arena) -> None:
     why="A plan survives the upgrade of the scheduler.",
     level="extended",
     applies=f"not {LOST}",
-    needs=NEEDS,
+    needs=[*NEEDS, Feature.RESERVATIONS, Feature.CONDITIONS],
     affects=["nominator", "operator"],
     advice="From 1.37 on the step that touched every gated pod after a restart of the scheduler can go. "
     "Keep it as long as any scheduler of the cluster is older.",
@@ -62,7 +62,7 @@ async def test_gated_reservation_is_kept(arena: Arena) -> None:
     "its hint reserve (again).",
     why="Before 1.37 it is the only way to get lost reservations back: touch every gated pod.",
     level="extended",
-    needs=NEEDS,
+    needs=[*NEEDS, Feature.RESERVATIONS, Feature.CONDITIONS],
     source="kubernetes PriorityQueue.Update of gated pods; measured 1.33.13-1.37.2",
 )
 async def test_an_update_brings_the_reservation_back(arena: Arena) -> None:
@@ -83,7 +83,7 @@ async def test_an_update_brings_the_reservation_back(arena: Arena) -> None:
     must="A restarted scheduler knows what the hint of a pending pod without gates reserves.",
     why="The hint is on the object so that whoever comes after can go on from there.",
     level="extended",
-    needs=NEEDS,
+    needs=[*NEEDS, Feature.RESERVATIONS, Feature.CONDITIONS, Feature.UPSTREAM_DETAILS],
     source="kubernetes PriorityQueue.Add; measured 1.33.13-1.37.2",
 )
 async def test_ungated_reservation_is_kept(arena: Arena) -> None:

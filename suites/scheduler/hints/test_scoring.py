@@ -1,6 +1,6 @@
 """Hints of others when nodes are scored."""
 
-from hintbound.plugin import Arena, Capability, behaviour
+from hintbound.plugin import Arena, Capability, Feature, behaviour
 
 
 @behaviour(
@@ -9,7 +9,7 @@ from hintbound.plugin import Arena, Capability, behaviour
     "without the hints is preferred.",
     why="Pods without a hint crowd the node where the planned ones are to come; spread is not what it seems.",
     severity="hazard",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.UPSTREAM_DETAILS],
     affects=["nominator", "scheduler"],
     advice="Do not count on unhinted pods to keep off a node because hints fill it: hint all pods of a "
     "plan, or give planned nodes a PreferNoSchedule taint until they are filled.",

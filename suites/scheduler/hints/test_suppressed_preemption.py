@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from hintbound.plugin import Arena, Capability, behaviour, nomination, scheduled
+from hintbound.plugin import Arena, Capability, Feature, behaviour, nomination, scheduled
 from hintbound.protocol import Actor
 
 
@@ -13,7 +13,14 @@ from hintbound.protocol import Actor
     why="The pod waits for somebody else's victim, however long that takes, while a cheap victim is next "
     "door.",
     severity="hazard",
-    needs=[Capability.FAKE_NODES],
+    needs=[
+        Capability.FAKE_NODES,
+        Feature.HINTS,
+        Feature.PREEMPTION,
+        Feature.CONDITIONS,
+        Feature.POD_AFFINITY,
+        Feature.UPSTREAM_DETAILS,
+    ],
     affects=["nominator", "operator"],
     advice="Hint no node on which pods are being preempted (DisruptionTarget with reason "
     "PreemptionByScheduler). A pod with the message `not eligible due to a terminating pod on the "

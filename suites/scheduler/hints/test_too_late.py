@@ -2,7 +2,7 @@
 
 import asyncio
 
-from hintbound.plugin import Arena, Capability, behaviour, nomination, scheduled
+from hintbound.plugin import Arena, Capability, Feature, behaviour, nomination, scheduled
 from hintbound.plugin.extenders import extender
 from hintbound.plugin.policies import refuse_bindings
 
@@ -16,7 +16,7 @@ OWN = [Capability.FAKE_NODES, Capability.OWN_SCHEDULER]
     why="200 does not mean honoured: a nominator must hold a pod by a scheduling gate until its hint is "
     "written.",
     severity="hazard",
-    needs=OWN,
+    needs=[*OWN, Feature.HINTS, Feature.CONFIGURATION_FILE, Feature.UPSTREAM_DETAILS],
     affects=["nominator"],
     advice="Hint only pods that a scheduling gate holds, and remove the gate after the hint was accepted. "
     "Compare spec.nodeName with your hint afterwards: it is the only proof that it was followed.",
@@ -46,7 +46,7 @@ async def test_hint_without_a_gate_comes_too_late(arena: Arena) -> None:
     why="The scheduler clears without looking at what it clears: the nominator's newer decision is gone, "
     "after a 200.",
     severity="hazard",
-    needs=OWN,
+    needs=[*OWN, Feature.HINTS, Feature.CONDITIONS, Feature.CONFIGURATION_FILE, Feature.UPSTREAM_DETAILS],
     affects=["nominator"],
     advice="After you change a hint, watch the pod until it is bound or your value stood through an "
     "attempt; if the value vanishes, hint again. On a gated pod nothing of this can happen: decide "
@@ -76,7 +76,7 @@ async def test_hint_changed_in_flight_is_wiped(arena: Arena) -> None:
     "NNN-HINT-IN-BACKOFF-TAKEN",
     must="A hint that is written while its pod is in backoff is used by the next attempt.",
     why="A failed attempt is a second chance for a nominator that came too late for the first.",
-    needs=OWN,
+    needs=[*OWN, Feature.HINTS, Feature.CONDITIONS, Feature.CONFIGURATION_FILE],
     source="kubernetes PriorityQueue.Update of pods in backoff; measured 1.33.13-1.37.2",
 )
 async def test_hint_in_backoff_is_taken(arena: Arena) -> None:

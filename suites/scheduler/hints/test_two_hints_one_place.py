@@ -1,6 +1,6 @@
 """Two pods of one priority with hints at one place, and no other node."""
 
-from hintbound.plugin import Arena, Capability, behaviour, nomination
+from hintbound.plugin import Arena, Capability, Feature, behaviour, nomination
 
 SOURCE = "kubernetes RunFilterPluginsWithNominatedPods; measured 1.33.13-1.37.2"
 
@@ -11,7 +11,13 @@ SOURCE = "kubernetes RunFilterPluginsWithNominatedPods; measured 1.33.13-1.37.2"
     "hint, and the other is bound there.",
     why="Each counts as placed for the other, so being first is of no use; a nominator sees its oldest pod "
     "lose.",
-    needs=[Capability.FAKE_NODES],
+    needs=[
+        Capability.FAKE_NODES,
+        Feature.HINTS,
+        Feature.RESERVATIONS,
+        Feature.CONDITIONS,
+        Feature.UPSTREAM_DETAILS,
+    ],
     source=f"{SOURCE}; docs/findings/two-hints-block-each-other.md",
 )
 async def test_first_to_be_tried_loses(arena: Arena) -> None:
@@ -35,7 +41,13 @@ async def test_first_to_be_tried_loses(arena: Arena) -> None:
     why="A free node stays empty and two pods wait for ever; only the nominator can end it, and no event "
     "tells it to.",
     severity="hazard",
-    needs=[Capability.FAKE_NODES],
+    needs=[
+        Capability.FAKE_NODES,
+        Feature.HINTS,
+        Feature.RESERVATIONS,
+        Feature.CONDITIONS,
+        Feature.UPSTREAM_DETAILS,
+    ],
     affects=["nominator", "operator"],
     advice="Let one nominator give out a node's room, or read the hints at that node "
     "(fieldSelector=status.nominatedNodeName=NODE) before you add one. Clear hints of pods that are "

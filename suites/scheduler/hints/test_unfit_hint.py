@@ -1,6 +1,6 @@
 """Hints that do not fit while another node does."""
 
-from hintbound.plugin import Arena, Capability, behaviour
+from hintbound.plugin import Arena, Capability, Feature, behaviour
 
 ATTEMPTS = "scheduler_schedule_attempts_total"
 
@@ -10,7 +10,7 @@ ATTEMPTS = "scheduler_schedule_attempts_total"
     must="A pod whose hinted node does not fit is bound to a node that does, in the same scheduling attempt.",
     why="The full scan is the floor of correctness: a wrong hint may cost one filter run, not an attempt "
     "or a place.",
-    needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER],
+    needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER, Feature.HINTS, Feature.METRICS],
     source="KEP-5278, seed 001 step 4; measured 1.33.13-1.37.2",
 )
 async def test_unfit_hint_falls_through(arena: Arena) -> None:

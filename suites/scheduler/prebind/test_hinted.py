@@ -1,6 +1,6 @@
 """Hints on pods whose volumes are not ready."""
 
-from hintbound.plugin import Arena, Capability, behaviour, nomination, waiting_claim
+from hintbound.plugin import Arena, Capability, Feature, behaviour, nomination, waiting_claim
 
 SCHEDULER = "system:kube-scheduler"
 EXPECTS = "gate(scheduler, NominatedNodeNameForExpectation)"
@@ -12,7 +12,7 @@ EXPECTS = "gate(scheduler, NominatedNodeNameForExpectation)"
     "for a volume there.",
     why="Until the volume is ready the field tells where the pod goes; the hint told where it was wanted.",
     applies=EXPECTS,
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.VOLUMES],
     affects=["nominator", "dashboard"],
     advice="Take a value that is not yours for the scheduler's decision: do not write your hint again, the "
     "pod is being bound elsewhere. Without the gate your own value stays, though it says nothing "
@@ -40,7 +40,7 @@ async def test_unfit_hint_is_rewritten(arena: Arena) -> None:
     why="For as long as that takes the field names a node that the pod will not get.",
     applies=f"not {EXPECTS}",
     severity="hazard",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.VOLUMES, Feature.UPSTREAM_DETAILS],
     affects=["autoscaler", "dashboard", "nominator"],
     advice="Do not take the field for the scheduler's word: without the gate it may be a hint that has "
     "failed already. For pods with volumes look at selected-node on their claims.",
@@ -69,7 +69,7 @@ async def test_unfit_hint_stays(arena: Arena) -> None:
     why="200 does not mean honoured: the pod goes where it went, and until then the field lies.",
     applies=EXPECTS,
     severity="hazard",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.VOLUMES, Feature.UPSTREAM_DETAILS],
     affects=["nominator", "autoscaler"],
     advice="Do not change the field of a pod that is being bound: hint gated pods, and test the old value "
     "in a JSON patch. An autoscaler that must be sure also looks at selected-node on the pod's "
@@ -99,7 +99,7 @@ async def test_outsiders_value_stays(arena: Arena) -> None:
     "scheduler writes nothing but the binding.",
     why="A nominator that hits saves the scheduler a write for each pod with volumes or devices.",
     applies=EXPECTS,
-    needs=[Capability.FAKE_NODES, Capability.AUDIT],
+    needs=[Capability.FAKE_NODES, Capability.AUDIT, Feature.HINTS, Feature.VOLUMES],
     affects=["nominator", "dashboard"],
     advice="Do not wait for the scheduler to confirm a hint: when it is right there is no write before the "
     "binding. Whoever wrote the field stays its manager in managedFields.",

@@ -1,6 +1,6 @@
 """What a pod shows while its node is chosen and its volumes are not ready."""
 
-from hintbound.plugin import Arena, Capability, behaviour, nomination, waiting_claim
+from hintbound.plugin import Arena, Capability, Feature, behaviour, nomination, waiting_claim
 
 EXPECTS = "gate(scheduler, NominatedNodeNameForExpectation)"
 
@@ -11,7 +11,7 @@ EXPECTS = "gate(scheduler, NominatedNodeNameForExpectation)"
     "bound there.",
     why="Without it an autoscaler may remove the empty node that the volume is just being made for.",
     applies=EXPECTS,
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.VOLUMES],
     affects=["autoscaler", "dashboard", "nominator"],
     advice="An autoscaler must take the nominated node for used and not remove it. Dashboards show such a "
     "pod as `being placed`; a nominator must not take the value, which it did not write, for a "
@@ -37,7 +37,7 @@ async def test_node_is_shown_during_prebind(arena: Arena) -> None:
     must="With SchedulerAsyncAPICalls too a pod whose PreBind waits for a volume is nominated to its node.",
     why="That gate may drop writes that a later one overtakes, but not one that nothing overtakes.",
     applies=EXPECTS,
-    needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER],
+    needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER, Feature.VOLUMES, Feature.FEATURE_GATES],
     affects=["autoscaler", "operator"],
     advice="SchedulerAsyncAPICalls may be switched on without losing sight of pods in PreBind that wait "
     "for long. Do not require to see each value: one that is overtaken at once may never be "
@@ -62,7 +62,7 @@ async def test_node_is_shown_by_asynchronous_calls(arena: Arena) -> None:
     why="Its node is chosen, and nobody but the scheduler knows: whoever removes empty nodes may take it.",
     applies=f"not {EXPECTS}",
     severity="hazard",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.VOLUMES, Feature.UPSTREAM_DETAILS],
     affects=["autoscaler", "operator"],
     advice="An autoscaler that removes empty nodes should spare those that a claim names in its annotation "
     "volume.kubernetes.io/selected-node. NominatedNodeNameForExpectation (on by default from 1.35) "

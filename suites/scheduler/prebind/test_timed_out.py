@@ -3,7 +3,7 @@
 from typing import Any
 
 from hintbound.kube.exchange import Json
-from hintbound.plugin import Arena, Capability, Pod, behaviour, nomination, scheduled, waiting_claim
+from hintbound.plugin import Arena, Capability, Feature, Pod, behaviour, nomination, scheduled, waiting_claim
 
 EXPECTS = "gate(scheduler, NominatedNodeNameForExpectation)"
 ARGS: dict[str, Any] = {
@@ -19,7 +19,13 @@ IMPATIENT = {"profiles": [{"pluginConfig": [{"name": "VolumeBinding", "args": AR
     must="From 1.36 on a PreBind that fails clears the nomination before the pod is tried again.",
     why="A pod whose node could not be prepared must not keep that room from others.",
     applies=f'{EXPECTS} and version(scheduler, ">=1.36")',
-    needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER],
+    needs=[
+        Capability.FAKE_NODES,
+        Capability.OWN_SCHEDULER,
+        Feature.VOLUMES,
+        Feature.CONDITIONS,
+        Feature.CONFIGURATION_FILE,
+    ],
     affects=["autoscaler", "dashboard"],
     advice="An autoscaler must not remove the node at once when the nomination goes: the pod's volume may "
     "be pinned to it, and the next attempt nominates it again. Releases before 1.36 clear later or "
@@ -44,7 +50,14 @@ async def test_failure_clears(arena: Arena) -> None:
     why="1.35 compares with a copy of the pod from before the nomination, so the first clearing is lost.",
     applies=f'{EXPECTS} and version(scheduler, "==1.35")',
     severity="hazard",
-    needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER],
+    needs=[
+        Capability.FAKE_NODES,
+        Capability.OWN_SCHEDULER,
+        Feature.VOLUMES,
+        Feature.CONDITIONS,
+        Feature.CONFIGURATION_FILE,
+        Feature.UPSTREAM_DETAILS,
+    ],
     affects=["autoscaler", "dashboard", "operator"],
     advice="A nomination that outlives a FailedScheduling event with reason SchedulerError is not to be "
     "relied on. Where it matters, go on to 1.36, which clears it each time.",
@@ -68,7 +81,13 @@ async def test_second_failure_clears(arena: Arena) -> None:
     must="In 1.34 a PreBind that fails keeps the nomination, however often.",
     why="1.34 never took back what it or a nominator had written; the room stays reserved between attempts.",
     applies=f'{EXPECTS} and version(scheduler, "==1.34")',
-    needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER],
+    needs=[
+        Capability.FAKE_NODES,
+        Capability.OWN_SCHEDULER,
+        Feature.VOLUMES,
+        Feature.METRICS,
+        Feature.CONFIGURATION_FILE,
+    ],
     affects=["autoscaler", "nominator"],
     advice="Do not take a nomination for a sign of progress: look for FailedScheduling events as well. "
     "From 1.35 on the nomination goes when PreBind fails; a plan that relies on it must then be "
@@ -97,7 +116,13 @@ async def test_failure_keeps(arena: Arena) -> None:
     why="Each flap is two writes and two events: whoever acts on the field must wait until it stands still.",
     applies=f'{EXPECTS} and version(scheduler, ">=1.35")',
     severity="hazard",
-    needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER],
+    needs=[
+        Capability.FAKE_NODES,
+        Capability.OWN_SCHEDULER,
+        Feature.VOLUMES,
+        Feature.CONFIGURATION_FILE,
+        Feature.UPSTREAM_DETAILS,
+    ],
     affects=["autoscaler", "dashboard", "nominator"],
     advice="Act on a nomination, or on its end, only after it has stood still for a while (longer than the "
     "scheduler's backoff of up to 10 s). Alert on pods that are nominated again and again: their "

@@ -4,7 +4,7 @@ from http.client import TOO_MANY_REQUESTS
 from typing import Any
 
 from hintbound.kube import resources
-from hintbound.plugin import Arena, Capability, behaviour
+from hintbound.plugin import Arena, Capability, Feature, behaviour
 from hintbound.protocol import Actor
 
 GUARDED = {"hintbound.dev/guarded": "true"}
@@ -21,7 +21,12 @@ BUDGET: dict[str, Any] = {
     must="Preemption nominates the node whose victim no PodDisruptionBudget guards, although the guarded "
     "victim elsewhere has the lower priority.",
     why="Budgets weigh more than priorities in the choice among nodes.",
-    needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER],
+    needs=[
+        Capability.FAKE_NODES,
+        Capability.OWN_SCHEDULER,
+        Feature.PREEMPTION,
+        Feature.POD_DISRUPTION_BUDGETS,
+    ],
     source="kubernetes preemption.pickOneNodeForPreemption; measured 1.33.13-1.37.2",
 )
 async def test_guarded_victim_is_avoided(arena: Arena) -> None:
@@ -41,7 +46,7 @@ async def test_guarded_victim_is_avoided(arena: Arena) -> None:
     must="Where no other node offers room, preemption takes a victim that an eviction is refused for by its "
     "PodDisruptionBudget.",
     why="To the scheduler a budget is a wish: who must not lose a pod needs a priority that nobody exceeds.",
-    needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER],
+    needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER, Feature.PREEMPTION, Feature.UPSTREAM_DETAILS],
     severity="hazard",
     affects=["operator"],
     advice="Do not rely on a PodDisruptionBudget against preemption: give pods that must stay a priority "

@@ -1,7 +1,7 @@
 """A further preemptor on a node whose victim is terminating already."""
 
 from hintbound.kube import resources
-from hintbound.plugin import Arena, Capability, Pod, behaviour
+from hintbound.plugin import Arena, Capability, Feature, Pod, behaviour
 
 SCHEDULER = "system:kube-scheduler"
 AGAIN = 'version(scheduler, "<1.34") or version(scheduler, "==1.34") and version(scheduler, ">=1.34.2")'
@@ -12,7 +12,7 @@ AGAIN = 'version(scheduler, "<1.34") or version(scheduler, "==1.34") and version
     must="From 1.35 on a victim that is terminating already is not deleted again for a further preemptor.",
     why="Its Events name the one pod that it had to go for, and its grace period stands.",
     applies='version(scheduler, ">=1.35")',
-    needs=[Capability.FAKE_NODES, Capability.AUDIT],
+    needs=[Capability.FAKE_NODES, Capability.AUDIT, Feature.PREEMPTION],
     affects=["dashboard", "operator"],
     advice="One victim now has one preemptor in its Events and one DELETE in the audit log; alarms that "
     "are tuned to the larger numbers of earlier releases need a new threshold.",
@@ -35,7 +35,13 @@ async def test_terminating_victim_is_spared(arena: Arena) -> None:
     why="Ten preemptors on one node send 55 DELETEs for ten victims, and nine of ten Events mislead.",
     applies=AGAIN,
     severity="hazard",
-    needs=[Capability.FAKE_NODES, Capability.AUDIT],
+    needs=[
+        Capability.FAKE_NODES,
+        Capability.AUDIT,
+        Feature.PREEMPTION,
+        Feature.EVENTS,
+        Feature.UPSTREAM_DETAILS,
+    ],
     affects=["dashboard", "operator"],
     advice="Count preemptions by the uid of the victim, not by DELETEs or Events, and take the first Event "
     "for the true one. The upgrade to 1.35 ends it.",

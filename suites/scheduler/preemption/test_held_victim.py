@@ -1,6 +1,6 @@
 """A victim that does not go."""
 
-from hintbound.plugin import Arena, Capability, behaviour, nomination, scheduled
+from hintbound.plugin import Arena, Capability, Feature, behaviour, nomination, scheduled
 
 
 @behaviour(
@@ -8,7 +8,7 @@ from hintbound.plugin import Arena, Capability, behaviour, nomination, scheduled
     must="While a finalizer holds the victim, the preemptor keeps its nomination, also over a further "
     "attempt, and is bound there when the victim goes.",
     why="No second choice is made: a node that does not let go of a pod holds the preemptor as well.",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.PREEMPTION, Feature.CONDITIONS, Feature.UPSTREAM_DETAILS],
     source="kubernetes#95752, PodEligibleToPreemptOthers; measured 1.33.13-1.37.2",
 )
 async def test_preemptor_waits_for_a_held_victim(arena: Arena) -> None:

@@ -1,6 +1,6 @@
 """Preemption by a pod that carries a hint already."""
 
-from hintbound.plugin import Arena, Capability, behaviour, nomination
+from hintbound.plugin import Arena, Capability, Feature, behaviour, nomination
 
 
 @behaviour(
@@ -8,7 +8,7 @@ from hintbound.plugin import Arena, Capability, behaviour, nomination
     must="A hinted pod that must preempt is nominated to the cheapest node, also when its hint names "
     "another.",
     why="A hint is no wish for victims: who wants them on one node must leave the pod no other.",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.PREEMPTION, Feature.UPSTREAM_DETAILS],
     source="kubernetes pickOneNodeForPreemption; measured 1.33.13-1.37.2",
 )
 async def test_preemption_overwrites_the_hint(arena: Arena) -> None:
@@ -35,7 +35,7 @@ async def test_preemption_overwrites_the_hint(arena: Arena) -> None:
     "NNN-PREEMPT-NEVER-SPARES",
     must="A pod with preemptionPolicy Never takes no victim, also not on the node that it is hinted to.",
     why="A hint is no licence: the node has to be made free by somebody else.",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.PREEMPTION, Feature.CONDITIONS],
     source="kubernetes PodEligibleToPreemptOthers; measured 1.33.13-1.37.2",
 )
 async def test_never_spares_the_pods_on_its_node(arena: Arena) -> None:

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from hintbound.plugin import Arena, Capability, behaviour, scheduled
+from hintbound.plugin import Arena, Capability, Feature, behaviour, scheduled
 
 GRACE = 2
 
@@ -13,7 +13,7 @@ GRACE = 2
     "period, and "
     "the preemptor is bound there only after the victim is gone.",
     why="Nomination is not readiness: traffic, dashboards and autoscalers must wait for the binding.",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.PREEMPTION, Feature.CONDITIONS],
     source="kubernetes#89111, seed 001 step 5; measured 1.33.13-1.37.2",
 )
 async def test_preemption_nominates_waits_and_binds(arena: Arena) -> None:

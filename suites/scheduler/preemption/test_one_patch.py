@@ -1,6 +1,6 @@
 """The write that nominates."""
 
-from hintbound.plugin import Arena, Capability, behaviour
+from hintbound.plugin import Arena, Capability, Feature, behaviour
 
 SCHEDULER = "system:kube-scheduler"
 
@@ -9,7 +9,7 @@ SCHEDULER = "system:kube-scheduler"
     "NNN-PREEMPT-ONE-PATCH",
     must="The PATCH that nominates a preemptor says Unschedulable as well.",
     why="A version with the one and not the other makes autoscalers add a node that nobody needs.",
-    needs=[Capability.FAKE_NODES, Capability.AUDIT],
+    needs=[Capability.FAKE_NODES, Capability.AUDIT, Feature.PREEMPTION, Feature.CONDITIONS],
     source="KEP-5278 W1, kubernetes#89111; measured 1.33.13-1.37.2",
 )
 async def test_the_patch_that_nominates_says_why(arena: Arena) -> None:

@@ -1,6 +1,6 @@
 """What comes first, the nomination or the victim's end."""
 
-from hintbound.plugin import Arena, Capability, behaviour
+from hintbound.plugin import Arena, Capability, Feature, behaviour
 
 
 @behaviour(
@@ -9,7 +9,7 @@ from hintbound.plugin import Arena, Capability, behaviour
     "DisruptionTarget and a deletionTimestamp, in this order.",
     why="There the nomination tells that the victims are going; with the gate on it may come first, and who "
     "counts on the order is misled.",
-    needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER],
+    needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER, Feature.PREEMPTION, Feature.FEATURE_GATES],
     source="kubernetes preemption.prepareCandidate; measured 1.33.13-1.37.2 with the gate off",
 )
 async def test_nomination_follows_the_victims_deletion(arena: Arena) -> None:

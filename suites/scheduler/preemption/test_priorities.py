@@ -1,6 +1,6 @@
 """Preemptors among pods of other priorities."""
 
-from hintbound.plugin import Arena, Capability, behaviour, nomination
+from hintbound.plugin import Arena, Capability, Feature, behaviour, nomination
 
 HOLD = ["hintbound.dev/hold"]
 SKIPS = (
@@ -14,7 +14,7 @@ SKIPS = (
     must="A preemptor of higher priority that deletes a victim on a node clears the nominations of pods of "
     "lower priority to that node.",
     why="A nomination is a place in a queue: who watches it must expect to see it go to somebody else.",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.PREEMPTION],
     source="kubernetes getLowerPriorityNominatedPods (C9); measured 1.33.13-1.37.2",
 )
 async def test_higher_preemptor_takes_over(arena: Arena) -> None:
@@ -46,7 +46,7 @@ async def test_higher_preemptor_takes_over(arena: Arena) -> None:
     "when all victims there are terminating already.",
     why="Otherwise two pods count on room for one, and autoscalers help neither.",
     applies=f"not ({SKIPS})",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.PREEMPTION],
     affects=["autoscaler", "dashboard"],
     advice="A nomination that vanishes from a waiting preemptor means that it was outbid: treat the pod as "
     "any other that waits. With SchedulerAsyncPreemption on and from 1.35 on do not wait for this "
@@ -66,7 +66,7 @@ async def test_nomination_is_cleared_while_the_victim_goes(arena: Arena) -> None
     "and operators wait with it.",
     applies=SKIPS,
     severity="hazard",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.PREEMPTION, Feature.UPSTREAM_DETAILS],
     affects=["autoscaler", "dashboard", "operator"],
     advice="Do not take a nomination for a promise: where several pods are nominated to one node, count "
     "only what fits, the highest priority first. SchedulerAsyncPreemption=false on kube-scheduler "
@@ -100,7 +100,7 @@ async def nomination_after_a_higher_one(arena: Arena) -> str:
     must="Room that victims have left already is not given to a pod of lower priority while the preemptor "
     "waits for the rest of it.",
     why="Otherwise small pods would fill the gap again and again, and the preemptor would starve.",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.PREEMPTION, Feature.RESERVATIONS, Feature.CONDITIONS],
     source="kubernetes RunFilterPluginsWithNominatedPods; measured 1.33.13-1.37.2",
 )
 async def test_room_is_kept_for_the_preemptor(arena: Arena) -> None:

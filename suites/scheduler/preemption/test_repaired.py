@@ -1,7 +1,7 @@
 """A nomination that somebody else overwrites."""
 
 from hintbound.kube.exchange import Json
-from hintbound.plugin import Arena, Capability, behaviour, nomination
+from hintbound.plugin import Arena, Capability, Feature, behaviour, nomination
 
 
 @behaviour(
@@ -9,7 +9,7 @@ from hintbound.plugin import Arena, Capability, behaviour, nomination
     must="A waiting preemptor whose nomination an outsider clears or changes is nominated to its node again.",
     why="The scheduler answers such a write with a new attempt: whoever fights it over the field writes for "
     "ever.",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.PREEMPTION, Feature.UPSTREAM_DETAILS],
     source="kubernetes#129058 (requeue on a changed nomination); measured 1.33.13-1.37.2",
 )
 async def test_nomination_is_repaired(arena: Arena) -> None:

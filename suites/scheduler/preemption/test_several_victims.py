@@ -1,6 +1,6 @@
 """Preemption of several victims."""
 
-from hintbound.plugin import Arena, Capability, behaviour
+from hintbound.plugin import Arena, Capability, Feature, behaviour
 
 SCHEDULER = "system:kube-scheduler"
 GRACE = 1
@@ -13,7 +13,7 @@ GRACE = 1
     why="A second DELETE would cut a grace period that was granted; an early binding would over-commit the "
     "node.",
     applies='version(scheduler, ">=1.35")',
-    needs=[Capability.FAKE_NODES, Capability.AUDIT],
+    needs=[Capability.FAKE_NODES, Capability.AUDIT, Feature.PREEMPTION],
     affects=["dashboard", "operator"],
     advice="Audit rules and dashboards may count one DELETE by the scheduler as one preemption from 1.35 "
     "on. For releases before, count victims by uid.",
@@ -43,7 +43,7 @@ async def test_each_victim_is_deleted_once(arena: Arena) -> None:
     "NNN-PREEMPT-GRACE-UNTOUCHED",
     must="The scheduler's DELETE of a victim asks for no grace period: the victim gets the one in its spec.",
     why="A workload that needs a minute to hand over its connections gets it also when it is preempted.",
-    needs=[Capability.FAKE_NODES, Capability.AUDIT],
+    needs=[Capability.FAKE_NODES, Capability.AUDIT, Feature.PREEMPTION],
     source="kubernetes util.DeletePod; measured 1.33.13-1.37.2",
 )
 async def test_victims_grace_is_its_own(arena: Arena) -> None:
@@ -65,7 +65,7 @@ async def test_victims_grace_is_its_own(arena: Arena) -> None:
     must="At no version of any pod do the pods on a node ask for more than it has, however many preempt on "
     "it and whenever their victims go.",
     why="A node that is over-committed for a moment refuses pods: the kubelet fails them for good.",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.PREEMPTION],
     source="kubernetes NodeResourcesFit with nominated pods; measured 1.33.13-1.37.2",
 )
 async def test_node_is_never_over_committed(arena: Arena) -> None:

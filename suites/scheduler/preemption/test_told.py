@@ -1,13 +1,13 @@
 """What a victim is told."""
 
-from hintbound.plugin import Arena, Capability, behaviour
+from hintbound.plugin import Arena, Capability, Feature, behaviour
 
 
 @behaviour(
     "NNN-PREEMPT-EVENT",
     must="The Event `Preempted` of a victim names the uid of its preemptor and the node.",
     why="It is the only trace from a pod that vanished to the pod that took its place.",
-    needs=[Capability.FAKE_NODES],
+    needs=[Capability.FAKE_NODES, Feature.PREEMPTION, Feature.EVENTS],
     source="kubernetes preemption.PreemptPod; measured 1.33.13-1.37.2",
 )
 async def test_event_names_the_preemptor(arena: Arena) -> None:

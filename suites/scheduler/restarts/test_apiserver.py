@@ -1,6 +1,6 @@
 """An apiserver that is killed. Another one on the same etcd keeps the record whole meanwhile."""
 
-from hintbound.plugin import Arena, Capability, behaviour
+from hintbound.plugin import Arena, Capability, Feature, behaviour
 
 NEEDS = [Capability.FAKE_NODES, Capability.MANY_APISERVERS, Capability.RESTART_COMPONENT]
 
@@ -12,7 +12,7 @@ NEEDS = [Capability.FAKE_NODES, Capability.MANY_APISERVERS, Capability.RESTART_C
     why="Etcd and the next list tell all that the scheduler missed; a preemptor that waits for ever would "
     "not.",
     level="extended",
-    needs=[*NEEDS, Capability.OWN_SCHEDULER],
+    needs=[*NEEDS, Capability.OWN_SCHEDULER, Feature.PREEMPTION],
     deadline=240,
     source="client-go reflector, kubernetes scheduling queue; measured 1.33.13-1.37.2",
 )
@@ -45,7 +45,7 @@ async def test_preemption_outlives_an_apiserver(arena: Arena) -> None:
     must="A hint that was answered with 200 outlives the apiserver that answered, and is honoured.",
     why="A nominator that got its answer need not write again when the server is gone a moment later.",
     level="extended",
-    needs=NEEDS,
+    needs=[*NEEDS, Feature.HINTS],
     deadline=240,
     source="Kubernetes API conventions; measured 1.33.13-1.37.2",
 )

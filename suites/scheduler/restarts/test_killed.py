@@ -1,6 +1,6 @@
 """A scheduler that is killed and started again."""
 
-from hintbound.plugin import Arena, Capability, behaviour, nomination
+from hintbound.plugin import Arena, Capability, Feature, behaviour, nomination
 
 NEEDS = [Capability.FAKE_NODES, Capability.OWN_SCHEDULER, Capability.RESTART_COMPONENT]
 
@@ -11,7 +11,7 @@ NEEDS = [Capability.FAKE_NODES, Capability.OWN_SCHEDULER, Capability.RESTART_COM
     "and its turn: the scheduler that is started then gives the room to no equal.",
     why="The victims were paid for already; a preemptor that starts over would take others.",
     level="extended",
-    needs=NEEDS,
+    needs=[*NEEDS, Feature.PREEMPTION, Feature.RESERVATIONS, Feature.CONDITIONS],
     source="kubernetes#138443, PriorityQueue.Add; measured 1.33.13-1.37.2",
 )
 async def test_preemptor_outlives_its_scheduler(arena: Arena) -> None:
@@ -42,7 +42,7 @@ async def test_preemptor_outlives_its_scheduler(arena: Arena) -> None:
     must="A hint that is written while no scheduler runs is honoured by the one that is started then.",
     why="The field is the state, not a message: a nominator need not know whether anybody listens.",
     level="extended",
-    needs=NEEDS,
+    needs=[*NEEDS, Feature.HINTS],
     source="kubernetes PriorityQueue.Add; measured 1.33.13-1.37.2",
 )
 async def test_hint_waits_for_a_scheduler(arena: Arena) -> None:
@@ -63,7 +63,7 @@ async def test_hint_waits_for_a_scheduler(arena: Arena) -> None:
     must="What is hinted last, before the gate goes, counts for a scheduler that stood still meanwhile.",
     why="A scheduler that lags behind must not act on what it saw long ago.",
     level="extended",
-    needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER, Capability.PAUSE_COMPONENT],
+    needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER, Capability.PAUSE_COMPONENT, Feature.HINTS],
     source="kubernetes PriorityQueue.Update; measured 1.33.13-1.37.2",
 )
 async def test_last_hint_counts_after_a_pause(arena: Arena) -> None:
@@ -86,7 +86,7 @@ async def test_last_hint_counts_after_a_pause(arena: Arena) -> None:
     "scheduler goes on.",
     why="Nobody sends the event a second time: what the scheduler sleeps through it must find by itself.",
     level="extended",
-    needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER, Capability.PAUSE_COMPONENT],
+    needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER, Capability.PAUSE_COMPONENT, Feature.PREEMPTION],
     source="kubernetes scheduling queue; measured 1.33.13-1.37.2",
 )
 async def test_preemption_goes_on_after_a_pause(arena: Arena) -> None:

@@ -1,6 +1,6 @@
 """A scheduler that ends while a pod waits in PreBind."""
 
-from hintbound.plugin import Arena, Capability, behaviour, waiting_claim
+from hintbound.plugin import Arena, Capability, Feature, behaviour, waiting_claim
 
 
 @behaviour(
@@ -10,7 +10,7 @@ from hintbound.plugin import Arena, Capability, behaviour, waiting_claim
     why="An upgrade of the scheduler must not send pods to nodes where their volumes are not.",
     level="extended",
     applies="gate(scheduler, NominatedNodeNameForExpectation)",
-    needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER, Capability.RESTART_COMPONENT],
+    needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER, Capability.RESTART_COMPONENT, Feature.VOLUMES],
     affects=["operator", "autoscaler"],
     advice="Let kube-scheduler end by SIGTERM and give it time. An autoscaler must keep the nominated node "
     "while no scheduler runs: the pod comes back to it.",

@@ -1,6 +1,6 @@
 """Two schedulers on one cluster that do not agree."""
 
-from hintbound.plugin import Arena, Capability, behaviour, waiting_claim
+from hintbound.plugin import Arena, Capability, Feature, behaviour, waiting_claim
 
 GATE = "NominatedNodeNameForExpectation"
 
@@ -12,7 +12,7 @@ GATE = "NominatedNodeNameForExpectation"
     why="What the field tells depends on whose pod it is: look at `schedulerName` before you rely on it.",
     level="extended",
     applies='version(scheduler, ">=1.34")',
-    needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER],
+    needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER, Feature.VOLUMES, Feature.FEATURE_GATES],
     affects=["autoscaler", "operator"],
     advice="Set the gate alike on all schedulers of a cluster. Where they differ, an autoscaler can rely "
     "on nominations in PreBind only for pods whose schedulerName belongs to one that has it on.",
@@ -39,7 +39,13 @@ async def test_each_scheduler_follows_its_gate(arena: Arena) -> None:
     why="Schedulers that share nodes take each other's room: hints hold only where one of them rules.",
     level="extended",
     severity="hazard",
-    needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER],
+    needs=[
+        Capability.FAKE_NODES,
+        Capability.OWN_SCHEDULER,
+        Feature.RESERVATIONS,
+        Feature.CONDITIONS,
+        Feature.UPSTREAM_DETAILS,
+    ],
     affects=["nominator", "scheduler", "operator"],
     advice="Let each scheduler have nodes of its own where hints must hold. Hints of another scheduler's "
     "pods do not keep room: count the node as free for whoever comes first.",
@@ -66,7 +72,7 @@ async def test_other_schedulers_hint_holds_nothing(arena: Arena) -> None:
     why="Who upgrades binaries first and versions later gets the new behaviour with the second step.",
     level="extended",
     applies='version(scheduler, ">=1.35") and version(scheduler, "<=1.37")',
-    needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER],
+    needs=[Capability.FAKE_NODES, Capability.OWN_SCHEDULER, Feature.VOLUMES, Feature.FEATURE_GATES],
     affects=["operator", "autoscaler"],
     advice="Plan for nominations during PreBind on the day on which --emulated-version is raised, not on "
     "that of the new binary. Emulation changes gates, not code: what a release does without a gate "
