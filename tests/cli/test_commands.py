@@ -43,7 +43,11 @@ def test_help_and_version_work() -> None:
         (["run", "--jobs", "many"], "'many' is not a valid integer range."),
         (["run", "--no-such"], "No such option"),
         (["explain"], "Missing argument 'ID'"),
-        (["explain", "NNN-HINT-TAKE"], "unknown behaviour 'NNN-HINT-TAKE'. Did you mean 'NNN-HINT-TAKEN'?"),
+        (
+            ["explain", "NNN-HINT-TAKE"],
+            "'NNN-HINT-TAKE'. Did you mean 'NNN-HINT-TAKEN' or ",
+        ),
+        (["explain", "X-Y"], "unknown behaviour 'X-Y'. `hintbound list behaviours` lists all."),
         (["list", "behaviours", "nowhere"], "no such suite: nowhere."),
         (["list", "behaviours", "--format", "xml"], "Invalid value for '--format'"),
     ],

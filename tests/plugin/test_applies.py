@@ -75,6 +75,58 @@ def test_what_is_not_in_the_language_is_refused_by_name_at_definition(text: str,
 
 
 @pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "gate(apiserver, X) and version(apiserver, '>=1.35') and not gate(apiserver, X)",
+            "gate(apiserver, X) and not gate(apiserver, X) are never true together",
+        ),
+        (
+            "version(scheduler, '<1.34') and version(scheduler, '>=1.35')",
+            "version(scheduler, '<1.34') and version(scheduler, '>=1.35') are never true together",
+        ),
+        (
+            "version(scheduler, '>1.34') and version(scheduler, '<1.35')",
+            "version(scheduler, '>1.34') and version(scheduler, '<1.35') are never true together",
+        ),
+        ("version(scheduler, '==1.34.1') and version(scheduler, '>1.34')", "are never true together"),
+        ("version(apiserver, '<1.0')", "version(apiserver, '<1.0') is never true"),
+        ("not (gate(apiserver, X) or not gate(apiserver, X))", "is never true"),
+        (
+            "(gate(apiserver, A) or gate(apiserver, B)) and not gate(apiserver, A) and not "
+            "gate(apiserver, B)",
+            "its parts are never true together",
+        ),
+    ],
+)
+def test_a_condition_that_can_never_hold_is_refused_with_what_contradicts_what(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match="never holds: ") as refusal:
+        Condition(text)
+    assert str(refusal.value).endswith(said)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "gate(apiserver, X) and not gate(scheduler, X)",
+        "version(apiserver, '<1.34') and version(scheduler, '>=1.35')",
+        "version(apiserver, '>1.34.1') and version(apiserver, '<1.34.3')",
+        "version(apiserver, '>=1.34') and version(apiserver, '<=1.34')",
+        "version(apiserver, '==1.34') and not version(apiserver, '==1.34.0')",
+        "not (gate(apiserver, X) and not gate(apiserver, X))",
+        "gate(apiserver, X) or not gate(apiserver, X)",
+    ],
+)
+def test_a_condition_that_some_cluster_fulfils_is_taken(text: str) -> None:
+    assert Condition(text).text == text
+
+
+def test_many_gates_are_no_riddle() -> None:
+    either = " and ".join(f"(gate(apiserver, A{n}) or gate(scheduler, B{n}))" for n in range(40))
+    assert Condition(either).gates()
+
+
+@pytest.mark.parametrize(
     ("text", "unread"),
     [
         ("gate(controller_manager, X)", "the gates of kube-controller-manager"),

@@ -26,7 +26,7 @@ async def test_fail(arena):
 async def test_unproven(arena):
     raise Unproven("the fault never bit")
 
-@one("T-UNSUPPORTED", applies="not version(apiserver, '>=1.0')")
+@one("T-UNSUPPORTED", applies="version(apiserver, '>=1.99')")
 async def test_unsupported(arena):
     assert False
 
@@ -184,6 +184,19 @@ REFUSED = {
         "@pytest.mark.usefixtures('tmp_path')\n@one('T-ONE')\nasync def test_a(arena): pass",
         "behaviour T-ONE uses the fixtures tmp_path",
     ),
+    "two tests with one id, by their lines": (
+        "@one('T-ONE')\nasync def test_a(arena): pass\n@one('T-ONE')\nasync def test_b(arena): pass",
+        "test_it.py:8 (test_a) and ",
+    ),
+    "an applies that contradicts itself, by its line": (
+        "\n\n@behaviour('T-ONE', must='It.', why='It.', source='x',\n"
+        "    applies='gate(scheduler, X) and not gate(scheduler, X)')\n"
+        "async def test_a(arena): pass",
+        "test_it.py:10: ValueError: behaviour T-ONE: applies='gate(scheduler, X) and not gate(scheduler, X)' "
+        "never holds: gate(scheduler, X) and not gate(scheduler, X) are never true together.",
+    ),
+    "a suite that breaks off, by its line": ("X = 1\nX.no_such", "test_it.py:9: AttributeError: "),
+    "a suite that is no Python, by its line": ("X = 1\ndef (:", "test_it.py:9: "),
     "an applies that is no condition": (
         "@one('T-ONE', applies='gate(kubelet, X)')\nasync def test_a(arena): pass",
         "kubelet is none of apiserver, scheduler, controller_manager",
@@ -209,7 +222,10 @@ def test_what_cannot_be_judged_ends_in_one_clear_line_before_anything_starts(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--behaviour", "T-OEN"], "unknown behaviour 'T-OEN'. Did you mean 'T-ONE'? Known: T-ONE."),
+        (
+            ["--behaviour", "T-OEN"],
+            "unknown behaviour 'T-OEN'. Did you mean 'T-ONE'? `hintbound list",
+        ),
         (["--profile", "cor"], "unknown profile 'cor'. Did you mean 'core'? Known: core, extended, all."),
         (["--cluster", "imbedded"], "unknown cluster provider 'imbedded'."),
         (["--cluster", "embedded:1.35,SomeGate=maybe"], "gate SomeGate='maybe' is no boolean."),

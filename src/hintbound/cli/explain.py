@@ -19,7 +19,8 @@ def command(behaviour_id: str, paths: tuple[str, ...]) -> None:
     entries = {entry.behaviour.id: entry for entry in catalogue.collect(paths)}
     entry = entries.get(behaviour_id.upper())
     if entry is None:
-        raise one_of("behaviour", behaviour_id, sorted(entries))
+        listing = shlex.join(["hintbound", "list", "behaviours", *paths])
+        raise one_of("behaviour", behaviour_id, sorted(entries), listing=listing)
     behaviour = entry.behaviour
     capabilities = ", ".join(sorted(map(str, behaviour.needs))) or "nothing beyond an apiserver"
     alone = ", alone on a control plane of its own" if behaviour.exclusive else ""

@@ -11,11 +11,11 @@ text always applies.
 from __future__ import annotations
 
 import ast
-import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from hintbound.plugin.contradictions import comparison, contradiction, holds_for, possible, word
 from hintbound.protocol import ComponentKind
 
 COMPONENTS = {
@@ -27,15 +27,7 @@ _FORMS = {
     "gate": "write gate(component, Name)",
     "version": 'write version(component, ">=1.35"), with >=, <=, ==, < or > and 1.MINOR or 1.MINOR.PATCH',
 }
-_COMPARISON = re.compile(r"(>=|<=|==|<|>)\s*1\.(\d+)(?:\.(\d+))?")
 _VERSION = re.compile(r"v?1\.(\d+)(?:\.(\d+))?")
-_COMPARE: Mapping[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {
-    ">=": operator.ge,
-    "<=": operator.le,
-    "==": operator.eq,
-    "<": operator.lt,
-    ">": operator.gt,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +49,8 @@ class Condition:
     def __init__(self, text: str) -> None:
         self.text = " ".join(text.split())
         self._tree = _parse(self.text) if self.text else None
+        if self._tree is not None and not possible(self._tree):
+            raise ValueError(f"applies={self.text!r} never holds: {contradiction(self._tree)}")
 
     def __str__(self) -> str:
         return self.text or "always"
@@ -68,7 +62,7 @@ class Condition:
     def gates(self) -> list[tuple[ComponentKind, str]]:
         """The gates it speaks of: those that matter to a reader of its verdict."""
         calls = [] if self._tree is None else [n for n in ast.walk(self._tree) if isinstance(n, ast.Call)]
-        return [(COMPONENTS[_word(c.args[0])], _word(c.args[1])) for c in calls if _word(c.func) == "gate"]
+        return [(COMPONENTS[word(c.args[0])], word(c.args[1])) for c in calls if word(c.func) == "gate"]
 
 
 def _parse(text: str) -> ast.expr:
@@ -86,7 +80,7 @@ def _check(node: ast.expr, text: str) -> None:
             _check(value, text)
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         _check(node.operand, text)
-    elif isinstance(node, ast.Call) and _word(node.func) in ("gate", "version"):
+    elif isinstance(node, ast.Call) and word(node.func) in ("gate", "version"):
         _check_call(node, text)
     else:
         raise ValueError(
@@ -97,13 +91,13 @@ def _check(node: ast.expr, text: str) -> None:
 
 
 def _check_call(node: ast.Call, text: str) -> None:
-    name = _word(node.func)
+    name = word(node.func)
     if len(node.args) != 2 or node.keywords:
         raise ValueError(f"applies={text!r}: {ast.unparse(node)} needs two arguments; {_FORMS[name]}")
     component, wanted = node.args
-    if _word(component) not in COMPONENTS:
+    if word(component) not in COMPONENTS:
         raise ValueError(f"applies={text!r}: {ast.unparse(component)} is none of {', '.join(COMPONENTS)}")
-    fits = bool(_word(wanted)) if name == "gate" else _comparison(wanted) is not None
+    fits = bool(word(wanted)) if name == "gate" else comparison(wanted) is not None
     if not fits:
         raise ValueError(f"applies={text!r}: {ast.unparse(wanted)} cannot stand there; {_FORMS[name]}")
 
@@ -115,10 +109,8 @@ def _evaluate(node: ast.expr, facts: Facts) -> bool:
         case ast.UnaryOp(operand=operand):
             return not _evaluate(operand, facts)
         case ast.Call(func=func, args=[component, wanted]):
-            kind = COMPONENTS[_word(component)]
-            return (
-                _gate(kind, _word(wanted), facts) if _word(func) == "gate" else _version(kind, wanted, facts)
-            )
+            kind = COMPONENTS[word(component)]
+            return _gate(kind, word(wanted), facts) if word(func) == "gate" else _version(kind, wanted, facts)
     raise AssertionError(ast.dump(node))
 
 
@@ -147,20 +139,4 @@ def _version(kind: ComponentKind, wanted: ast.expr, facts: Facts) -> bool:
     found = _VERSION.match(facts.versions.get(kind, ""))
     if found is None:
         raise Unreadable(f"the version of {kind} cannot be read")
-    comparison = _comparison(wanted)
-    assert comparison is not None
-    sign, minor, patch = comparison.groups()
-    left = (int(found[1]), int(found[2] or 0))
-    right = (int(minor), int(patch)) if patch else (int(minor),)
-    return _COMPARE[sign](left[: len(right)], right)
-
-
-def _comparison(node: ast.expr) -> re.Match[str] | None:
-    """What `">=1.35"` says; None for anything else."""
-    value = node.value if isinstance(node, ast.Constant) else None
-    return _COMPARISON.fullmatch(value) if isinstance(value, str) else None
-
-
-def _word(node: ast.expr) -> str:
-    """A bare name; empty for anything else."""
-    return node.id if isinstance(node, ast.Name) else ""
+    return holds_for((int(found[1]), int(found[2] or 0)), wanted)

@@ -6,12 +6,14 @@ import contextlib
 import os
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 import pytest_timeout
 
 from hintbound.errors import CannotStart
 from hintbound.plugin import hooks
+from hintbound.plugin.places import where_raised
 
 
 def call_pytest(arguments: Sequence[str], *plugins: object) -> int:
@@ -47,7 +49,7 @@ class _Troubles:
     ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
         report = yield
         if report.failed:
-            self.unreadable.append(f"{collector.path}: {_cause(report)}.")
+            self.unreadable.append(f"{_where(report, collector.path)}: {_cause(report).rstrip('.')}.")
         return report
 
     @pytest.hookimpl(wrapper=True)
@@ -60,6 +62,16 @@ class _Troubles:
                 f"{said}.", next_step="See `hintbound list behaviours` for what there is and where it stands."
             )
             return pytest.ExitCode.USAGE_ERROR
+
+
+def _where(report: pytest.CollectReport, file: Path) -> str:
+    """The line that could not be run or read, in that file or in one that it imports; else the file."""
+    call: pytest.CallInfo[object] | None = getattr(report, "call", None)
+    error = call.excinfo.value if call and call.excinfo else None
+    for cause in (error.__cause__, error) if error else ():
+        if cause is not None and (place := where_raised(cause, str(file))):
+            return place
+    return str(file)
 
 
 def _cause(report: pytest.CollectReport) -> str:

@@ -111,7 +111,7 @@ class RunConsole:
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """The cleaning up takes a moment, and a second Ctrl-C does not shorten it."""
-        if excinfo.errisinstance(KeyboardInterrupt):
+        if excinfo.type is KeyboardInterrupt:  # pytest's own kind of it means errors in collecting
             self._say("interrupted: cleaning up", style="bold yellow")
             self._turn("cleaning up")
 

@@ -8,6 +8,7 @@ scenarios that come next are already under way.
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from hintbound.plugin.behaviours import Behaviour
 from hintbound.plugin.heartbeat import Heartbeat
 from hintbound.plugin.interrupts import Interrupts, interrupts_put_off
 from hintbound.plugin.judgement import DeadlinePassed, Judgement, NotSeen, judge, leading
+from hintbound.plugin.loose_ends import LooseEnds, Watch
 from hintbound.plugin.stage import Stage
 from hintbound.protocol import Seconds, Verdict
 
@@ -65,6 +67,7 @@ class Engine:
         self._lanes: dict[str, deque[Scenario]] = {}
         self._workers: list[asyncio.Task[None]] = []
         self._heartbeat = Heartbeat()
+        self._watch = Watch()
         self.notes: list[str] = []
         """What went wrong in cleaning up; belongs into the report, changes no verdict."""
 
@@ -106,6 +109,7 @@ class Engine:
     async def begin(self, stages: Sequence[Stage]) -> None:
         """Start playing on stages that have been started; who finds no stage of its name gets the first."""
         loop = asyncio.get_running_loop()
+        self._watch.on(loop)
         self._workers.append(asyncio.create_task(self._heartbeat.beat(), name="heartbeat"))
         by_name = {stage.name: stage for stage in stages}
         for lane, queue in self._lanes.items():
@@ -129,6 +133,7 @@ class Engine:
             try:
                 self._runner.run(self._end(stages))
             finally:
+                self._watch.off()
                 if not self._runner.run(self._abandon_the_deaf()):
                     self._runner.close()
 
@@ -175,9 +180,14 @@ class Engine:
         clock = asyncio.get_running_loop().time
         began = clock()
         arena = Arena(stage, scenario.behaviour)
+        loose = LooseEnds(_file(scenario))
         try:
-            error = await _act(scenario, arena)
-            flaws = [*await _flaws(arena, error), *arena.deaths]
+            error = await _act(scenario, arena, loose)
+            unended = await loose.end(DEAF_AFTER)
+            if failures := loose.failures:
+                error = BaseExceptionGroup("", [*([error] if error else []), *failures])
+            flaws = [*await _flaws(arena, error), *arena.deaths, *loose.forgotten]
+            flaws += unended if error is None else []
             if isinstance(leading(error), NotSeen):
                 flaws += self._heartbeat.since(began)
             verdict, reason = judge(error, flaws)
@@ -206,13 +216,13 @@ class Engine:
                 self.notes.append(_told(error))
 
 
-async def _act(scenario: Scenario, arena: Arena) -> BaseException | None:
+async def _act(scenario: Scenario, arena: Arena, loose: LooseEnds) -> BaseException | None:
     """Play it; what it raised, unless it was cancelled from outside.
 
     In a task of its own: a test that cancels its own task, or swallows a cancellation, takes nobody along.
     """
     deadline = scenario.behaviour.deadline
-    play = asyncio.create_task(_open_and_play(scenario, arena), name=f"play {arena.namespace}")
+    play = asyncio.create_task(_open_and_play(scenario, arena, loose), name=f"play {arena.namespace}")
     try:
         await asyncio.wait([play], timeout=deadline)
         late = not play.done()
@@ -230,16 +240,22 @@ async def _act(scenario: Scenario, arena: Arena) -> BaseException | None:
     return play.result()
 
 
-async def _open_and_play(scenario: Scenario, arena: Arena) -> BaseException | None:
+async def _open_and_play(scenario: Scenario, arena: Arena, loose: LooseEnds) -> BaseException | None:
     """What it raised, as a value: a SystemExit that a task raises would end the loop."""
     try:
         await arena.open()
+        loose.gather()
         await scenario.play(arena)
     except (KeyboardInterrupt, asyncio.CancelledError):
         raise
     except BaseException as error:  # pytest.fail and pytest.skip raise no Exception
         return error
     return None
+
+
+def _file(scenario: Scenario) -> str:
+    """Where the test stands."""
+    return inspect.getsourcefile(inspect.unwrap(scenario.play)) or ""
 
 
 async def _flaws(arena: Arena, error: BaseException | None) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -38,12 +39,16 @@ def settings(config: pytest.Config) -> Settings:
 
 def _selection(config: pytest.Config) -> tuple[str, ...]:
     """What limits the run: paths that are not the whole of hintbound's suites, and single behaviours."""
-    suites = data.folder("suites").resolve()
-    paths = [arg for arg in config.args if Path(arg.partition("::")[0]).resolve() != suites]
-    ours = [_within(suites, arg) for arg in paths]
     option = config.option
     named = [f"--behaviour={wanted}" for wanted in option.hintbound_behaviours or ()]
-    return (*ours, *named, *(f"{flag}={value}" for flag, value in _pytests_own(option)))
+    return (*_paths(config), *named, *(f"{flag}={value}" for flag, value in _pytests_own(option)))
+
+
+def _paths(config: pytest.Config) -> list[str]:
+    """The suites that were named; none for the whole of hintbound's."""
+    suites = data.folder("suites").resolve()
+    paths = [arg for arg in config.args if Path(arg.partition("::")[0]).resolve() != suites]
+    return [_within(suites, arg) for arg in paths]
 
 
 def _pytests_own(option: Any) -> Iterator[tuple[str, str]]:
@@ -82,7 +87,8 @@ def select(
     wanted = {behaviour.upper() for behaviour in config.option.hintbound_behaviours or ()}
     known = [behaviour.id for _, behaviour in found]
     if found and (missing := sorted(wanted - set(known))):
-        raise one_of("behaviour", missing[0], sorted(known))
+        listing = shlex.join(["hintbound", "list", "behaviours", *_paths(config)])
+        raise one_of("behaviour", missing[0], sorted(known), listing=listing)
     level = profile(config)
     chosen, left_out = [], []
     for item, behaviour in found:
@@ -125,11 +131,18 @@ def _no_duplicates(found: Sequence[tuple[pytest.Item, Behaviour]]) -> None:
     for item, behaviour in found:
         if behaviour.id in places:
             raise CannotStart(
-                f"behaviour {behaviour.id} stands on two tests: {places[behaviour.id]} and {node_id(item)}.",
+                f"behaviour {behaviour.id} stands on two tests: {places[behaviour.id]} and {_place(item)}.",
                 next_step="One behaviour is one test: give one of them another id (a parametrized test "
                 "cannot be one).",
             )
-        places[behaviour.id] = node_id(item)
+        places[behaviour.id] = _place(item)
+
+
+def _place(item: pytest.Item) -> str:
+    """`FILE:LINE (test)`, with the line on which the test's decorators begin."""
+    file, _, test = node_id(item).partition("::")
+    line = item.reportinfo()[1]
+    return f"{file}:{line + 1} ({test})" if line is not None else f"{file} ({test})"
 
 
 def _jobs(text: str | None) -> int:
