@@ -9,7 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Self
 
-from hintbound.clusters.protocol import Capability, ComponentState
+from hintbound.clusters.protocol import Capability, ComponentState, Extras
 from hintbound.clusters.spec import ClusterSpec
 from hintbound.errors import CannotStart
 from hintbound.history.events import Kind, Source
@@ -98,9 +98,17 @@ class FakeStage:
     cannot_start: CannotStart | None = None
     opened: list[FakeStage] = []  # noqa: RUF012 - emptied by the fixture of each test
 
-    def __init__(self, name: str, spec: ClusterSpec | None, store: Store, folder: RunFolder | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        spec: ClusterSpec | None,
+        store: Store,
+        folder: RunFolder | None,
+        needs: Collection[Capability] = (),
+    ) -> None:
         self.name = name
         self.store = store
+        self.needs = needs
         self.recorders: list[Any] = []
         self.asked: list[tuple[str, str, str]] = []
         self.pods: dict[tuple[str, str], Any] = {}
@@ -117,6 +125,7 @@ class FakeStage:
             provider=spec.provider if spec else "embedded",
             spec=str(spec),
             capabilities=self.capabilities,
+            extras=Extras(lacking={Capability.FAULTY_SCHEDULER: "faulty-scheduler cannot be built"}),
             scheduler_name="default-scheduler",
             deviations=(),
             node_taints=(),

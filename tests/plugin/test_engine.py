@@ -290,6 +290,18 @@ def test_the_record_tells_when_a_scenario_began_and_what_it_came_to(store: Store
         (
             {Capability.FAKE_NODES},
             {},
+            {"needs": [Capability.AUDIT, Capability.FAULTY_SCHEDULER]},
+            (Verdict.SKIP, "faulty-scheduler cannot be built"),
+        ),
+        (
+            {Capability.FAKE_NODES},
+            {ComponentKind.APISERVER: {"X": False}},
+            {"needs": [Capability.AUDIT], "applies": "gate(apiserver, X)"},
+            (Verdict.NOT_SUPPORTED, "applies only if gate(apiserver, X)"),
+        ),
+        (
+            {Capability.FAKE_NODES},
+            {},
             {"exclusive": True},
             (
                 Verdict.SKIP,

@@ -5,13 +5,15 @@ First hit wins: the folder HINTBOUND_ASSETS, the user's cache, the official rele
 minutes; call it before an event loop runs. All failures are CannotStart.
 """
 
-from hintbound.assets.pins import DEFAULT_VERSION, resolve_version, versions
+from hintbound.assets.pins import DEFAULT_VERSION, older_minor, resolve_version, versions
 from hintbound.assets.progress import Show
 from hintbound.assets.resolve import (
     Binaries,
+    at_hand,
     binaries,
     control_plane,
     etcd,
+    faulty_scheduler,
     from_source,
     kwok,
     kwokctl,
@@ -22,12 +24,15 @@ __all__ = [
     "DEFAULT_VERSION",
     "Binaries",
     "Show",
+    "at_hand",
     "binaries",
     "control_plane",
     "etcd",
+    "faulty_scheduler",
     "from_source",
     "kwok",
     "kwokctl",
+    "older_minor",
     "pinned_version",
     "resolve_version",
     "versions",

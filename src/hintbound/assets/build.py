@@ -25,12 +25,18 @@ _NETWORK: Final = re.compile(
 def pin(what: Pin, into: Path, toolchain: Toolchain, show: Show) -> Made:
     """Build all programs of a pin into `into`. Raises CannotStart with Go's last lines."""
     with cache.temporary() as scratch:
-        for name in ("go.mod", "go.sum"):
-            shutil.copyfile(what.folder / name, scratch / name)
+        for source in (what.folder / "go.mod", what.folder / "go.sum", *what.sources):
+            shutil.copyfile(source, scratch / source.name)
         with show.task(f"building {what.title} with Go {toolchain.version}") as task:
             for group in _groups(what, into):
                 programs(
-                    what.title, *group, ldflags=what.ldflags, where=scratch, toolchain=toolchain, task=task
+                    what.title,
+                    *group,
+                    ldflags=what.ldflags,
+                    tags=what.tags,
+                    where=scratch,
+                    toolchain=toolchain,
+                    task=task,
                 )
     return Made(source="build", origin=f"Go {toolchain.version}", go=toolchain.version)
 
@@ -44,6 +50,7 @@ def programs(
     where: Path,
     toolchain: Toolchain,
     task: Task,
+    tags: Sequence[str] = (),
     workspace: bool = False,
 ) -> None:
     """Run one `go build -o output packages` in `where`. A `workspace` is the user's own go.work, kept."""
@@ -54,10 +61,11 @@ def programs(
         counted += bool(line) and " " not in line
         task.note(f"{counted} packages" if counted and " " not in line else line)
 
+    flags = [*FLAGS, *([f"-tags={','.join(tags)}"] if tags else []), "-ldflags", " ".join(ldflags)]
     with cache.temporary() as work:
         work_file = {} if workspace else {"GOWORK": "off"}
         ended = command.run(
-            [toolchain.go, "build", "-v", *FLAGS, "-ldflags", " ".join(ldflags), "-o", output, *packages],
+            [toolchain.go, "build", "-v", *flags, "-o", output, *packages],
             cwd=where,
             env=toolchain.environment(GOTMPDIR=str(work), **work_file),
             on_line=on_line,

@@ -56,13 +56,17 @@ def control_plane(version: str, names: Iterable[str]) -> dict[str, Path] | None:
             f"{VARIABLE}: {next(iter(programs.values())).parent} lacks {', '.join(missing)}.",
             next_step=f"Add what is missing, or unset {VARIABLE} to have hintbound get all of them.",
         )
-    for name, said in _versions(programs).items():
-        if said.partition("+")[0] != version:
-            raise CannotStart(
-                f"{VARIABLE}: {programs[name]} is version {said}, not {version}.",
-                next_step=f"Ask for {said}, put {version} into {root / version}, or unset {VARIABLE}.",
-            )
+    _same_version(programs, version, root)
     return programs
+
+
+def of_version(version: str, name: str) -> Path | None:
+    """`<dir>/<version>/<name>` or `<dir>/<name>`, of that version, or None. Raises CannotStart."""
+    root = folder()
+    path = program(name, folder_name=version)
+    if root is not None and path is not None:
+        _same_version({name: path}, version, root)
+    return path
 
 
 def program(name: str, *, folder_name: str) -> Path | None:
@@ -75,6 +79,15 @@ def program(name: str, *, folder_name: str) -> Path | None:
             _versions({name: path})
             return path
     return None
+
+
+def _same_version(programs: dict[str, Path], version: str, root: Path) -> None:
+    for name, said in _versions(programs).items():
+        if said.partition("+")[0] != version:
+            raise CannotStart(
+                f"{VARIABLE}: {programs[name]} is version {said}, not {version}.",
+                next_step=f"Ask for {said}, put {version} into {root / version}, or unset {VARIABLE}.",
+            )
 
 
 def _versions(programs: dict[str, Path]) -> dict[str, str]:

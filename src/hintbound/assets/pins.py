@@ -20,10 +20,15 @@ DEFAULT_VERSION: Final = "1.35"
 
 CONTROL_PLANE: Final = (ComponentKind.APISERVER, ComponentKind.CONTROLLER_MANAGER, ComponentKind.SCHEDULER)
 FLAGS: Final = ("-trimpath", "-buildvcs=false")
+FAULTY_SCHEDULER: Final = "faulty-scheduler"
+PER_VERSION: Final = ("kubernetes", FAULTY_SCHEDULER)
+"""Names of pins of which there is one for each Kubernetes version."""
 _SMALL: Final = ("-s", "-w")
 _RECIPE: Final = "1"
 """Raise it when the way of building changes: entries of the old way are then made anew."""
 _EXACT: Final = re.compile(r"\d+\.\d+\.\d+")
+_OLDEST_TAG: Final = 34
+"""The first minor that has a build tag: what lacks it is older."""
 _VERSION_VARIABLES: Final = "k8s.io/component-base/version"
 
 
@@ -36,6 +41,10 @@ class Pin:
     folder: Path
     programs: Mapping[str, str]
     ldflags: tuple[str, ...]
+    sources: tuple[Path, ...] = ()
+    """Go files of ours that are built in the pin's module, as the package `.`."""
+    tags: tuple[str, ...] = ()
+    """Go build tags."""
 
     @property
     def title(self) -> str:
@@ -56,9 +65,11 @@ class Pin:
         """
         digest = hashlib.sha256()
         recipe = [_RECIPE, *FLAGS, *self.ldflags, *(f"{name}={of}" for name, of in self.programs.items())]
+        recipe += [*self.tags, *(path.name for path in self.sources)]
         for part in (
             json.dumps(recipe).encode(),
             *((self.folder / name).read_bytes() for name in ("go.mod", "go.sum")),
+            *(path.read_bytes() for path in self.sources),
         ):
             digest.update(len(part).to_bytes(8, "big") + part)
         return digest.hexdigest()
@@ -104,6 +115,31 @@ def kubernetes(version: str) -> Pin:
     )
 
 
+def faulty_scheduler(version: str) -> Pin:
+    """kube-scheduler of an exact version, which must be one of `versions()`, with the plugin that fails on
+    demand: `subjects/faulty-scheduler`, built from that version's pin."""
+    minor = order(version)[1]
+    return Pin(
+        name=FAULTY_SCHEDULER,
+        version=version,
+        folder=_root() / version,
+        programs={FAULTY_SCHEDULER: "."},
+        ldflags=version_ldflags(f"v{version}", tree="clean"),
+        sources=tuple(sorted((_folder("subjects") / FAULTY_SCHEDULER).glob("*.go"))),
+        # As Go's own go1.N: true from that minor on, so that a file can say for which it is.
+        tags=tuple(f"kubernetes1.{known}" for known in range(_OLDEST_TAG, minor + 1)),
+    )
+
+
+def older_minor(version: str) -> str:
+    """The newest pinned version of the minor before, which Kubernetes' skew policy allows beside it.
+
+    Raises CannotStart.
+    """
+    major, minor, *_ = order(version)
+    return resolve_version(f"{major}.{minor - 1}")
+
+
 def etcd() -> Pin:
     """The pinned etcd."""
     return _single(
@@ -125,7 +161,8 @@ def kwokctl() -> Pin:
 
 def everything() -> Iterable[Pin]:
     """Every pin there is."""
-    yield from (kubernetes(version) for version in versions())
+    for version in versions():
+        yield from (kubernetes(version), faulty_scheduler(version))
     yield from (etcd(), kwok(), kwokctl())
 
 
@@ -165,7 +202,11 @@ def _single(name: str, *, folder: str, module: str, package: str) -> Pin:
 
 
 def _root() -> Path:
+    return _folder("controlplane")
+
+
+def _folder(name: str) -> Path:
     try:
-        return data.folder("controlplane")
+        return data.folder(name)
     except FileNotFoundError as error:
         raise CannotStart(f"{error}.") from error

@@ -49,7 +49,7 @@ def _wanted(keep: Collection[str]) -> set[str]:
     """Names of the entries that stay."""
     names = set()
     for pin in pins.everything():
-        if not keep or pin.name != "kubernetes" or pin.version in keep:
+        if not keep or pin.name not in pins.PER_VERSION or pin.version in keep:
             names.add(key(pin).folder)
     if keep:
         return names

@@ -54,6 +54,36 @@ def control_plane(version: str = DEFAULT_VERSION, *, show: Show | None = None) -
     return Binaries(exact, {kind: entry.file(kind) for kind in CONTROL_PLANE})
 
 
+def at_hand(version: str) -> Binaries | None:
+    """The control plane of an exact version if HINTBOUND_ASSETS or the cache has it; gets nothing.
+
+    Raises CannotStart about what is there but not to be used.
+    """
+    own = given.control_plane(version, CONTROL_PLANE)
+    if own is None and version in pins.versions():
+        path = cache.root() / key(pins.kubernetes(version)).folder
+        cache.keep(path)
+        entry = cache.look(path)
+        own = {kind: entry.file(kind) for kind in CONTROL_PLANE} if entry and not entry.problem else None
+    return None if own is None else Binaries(version, {kind: own[kind] for kind in CONTROL_PLANE})
+
+
+def faulty_scheduler(version: str, *, show: Show | None = None) -> Path:
+    """The kube-scheduler of an exact version that fails where a pod tells it to; built if it is missing.
+
+    Raises CannotStart.
+    """
+    own = given.of_version(version, pins.FAULTY_SCHEDULER)
+    if own is not None:
+        return own
+    if version not in pins.versions():
+        raise CannotStart(
+            f"{pins.FAULTY_SCHEDULER} {version} cannot be built: that version is not pinned.",
+            next_step=f"Pin it (`hintbound assets pin {version}`), or put the program into HINTBOUND_ASSETS.",
+        )
+    return _pinned(pins.faulty_scheduler(version), show or for_stderr()).file(pins.FAULTY_SCHEDULER)
+
+
 def etcd(*, show: Show | None = None) -> Path:
     """The etcd program. Raises CannotStart."""
     return _program(pins.etcd, "etcd", show)

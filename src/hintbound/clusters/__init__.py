@@ -5,7 +5,7 @@ A provider is one module here; `open_cluster` makes the cluster that a SPEC asks
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from hintbound.clusters.protocol import (
     Cluster,
     Component,
     ComponentState,
+    Extras,
     SchedulerSpec,
 )
 from hintbound.clusters.spec import ClusterSpec, parse
@@ -26,6 +27,7 @@ __all__ = [
     "ClusterSpec",
     "Component",
     "ComponentState",
+    "Extras",
     "SchedulerSpec",
     "open_cluster",
     "parse",
@@ -38,8 +40,10 @@ def open_cluster(
     name: str,
     logs: Path | None = None,
     listener: Callable[[str, Any, Any], None] = lambda _event, _process, _facts: None,
+    needs: Collection[Capability] = (),
 ) -> Cluster:
-    """A cluster that has not been started. `listener` is told of every turn in a component's life.
+    """A cluster that has not been started. `listener` is told of every turn in a component's life; `needs`
+    are the capabilities that will be asked for.
 
     Gets the programs that it needs, by download or build if need be: call it before an event loop runs.
     Raises CannotStart.
@@ -53,6 +57,7 @@ def open_cluster(
     from hintbound.clusters.embedded.cluster import EmbeddedCluster
     from hintbound.clusters.embedded.options import Options
 
-    embedded = EmbeddedCluster(spec, Options(name=name, logs=logs, listener=listener))
+    options = Options(name=name, logs=logs, listener=listener, needs=frozenset(needs))
+    embedded = EmbeddedCluster(spec, options)
     embedded.resolve()
     return embedded

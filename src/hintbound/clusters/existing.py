@@ -31,6 +31,7 @@ from hintbound.clusters.protocol import (
     Capability,
     Component,
     ComponentState,
+    Extras,
     SchedulerSpec,
 )
 from hintbound.clusters.spec import ClusterSpec
@@ -56,6 +57,7 @@ class ExistingCluster:
 
     provider = "existing"
     capabilities = frozenset({Capability.FAKE_NODES})
+    extras = Extras()
     scheduler_name = "default-scheduler"
     node_taints: Sequence[Mapping[str, str]] = (FAKE_TAINT,)
 

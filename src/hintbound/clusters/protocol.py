@@ -31,6 +31,10 @@ class Capability(StrEnum):
     """A component can be made to stand still (SIGSTOP) and go on (SIGCONT)."""
     MANY_APISERVERS = "MANY_APISERVERS"
     """Further apiservers, with other gates or of another version, can be started on the same etcd."""
+    FAULTY_SCHEDULER = "FAULTY_SCHEDULER"
+    """A kube-scheduler of the cluster's version whose plugin fails where a pod tells it to."""
+    OLDER_MINOR = "OLDER_MINOR"
+    """Components of the minor before can be started beside the cluster's own, as in an upgrade."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,8 @@ class SchedulerSpec:
     """Top-level keys of KubeSchedulerConfiguration to replace."""
     version: str | None = None
     """Another Kubernetes version than the cluster's."""
+    program: Path | None = None
+    """Another program than that version's kube-scheduler; it takes the same flags."""
     emulate: str | None = None
     """The minor whose table of gates it goes by; the cluster's gates are then not added."""
     flags: Sequence[str] = ()
@@ -108,6 +114,18 @@ class ApiserverSpec:
     emulate: str | None = None
     """As for a scheduler."""
     flags: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """What was got for a run beyond a cluster's own programs."""
+
+    faulty_scheduler: Path | None = None
+    """For FAULTY_SCHEDULER."""
+    older: str = ""
+    """For OLDER_MINOR: the exact version."""
+    lacking: Mapping[Capability, str] = field(default_factory=dict)
+    """What could not be got, and why."""
 
 
 class Cluster(Protocol):
@@ -128,6 +146,10 @@ class Cluster(Protocol):
     @property
     def capabilities(self) -> frozenset[Capability]:
         """What it offers."""
+
+    @property
+    def extras(self) -> Extras:
+        """What was got for its run."""
 
     @property
     def deviations(self) -> Sequence[str]:

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from hintbound import __version__
-from hintbound.clusters.protocol import ApiserverSpec, Component, SchedulerSpec
+from hintbound.clusters.protocol import ApiserverSpec, Component, Extras, SchedulerSpec
 from hintbound.history.events import Kind, Source
 from hintbound.history.join import PodLife, lives
 from hintbound.history.markers import CaughtUp, caught_up
@@ -136,25 +136,28 @@ class Arena:
     # Setting the stage
 
     async def own_scheduler(
-        self,
-        *,
-        gates: Mapping[str, bool] | None = None,
-        config: Mapping[str, Any] | None = None,
-        emulate: str | None = None,
-        through: Component | None = None,
+        self, *, through: Component | None = None, successor: bool = False, **wanted: Any
     ) -> Component:
         """A kube-scheduler of this scenario alone, from now on the one of its pods; its metrics are about
-        nothing else. `through`: the apiserver that it speaks to."""
-        self.scheduler_name = f"scheduler-{self._name}" + (f"-{len(self._own)}" if self._own else "")
-        server = through.name if through else None
-        spec = SchedulerSpec(self.scheduler_name, gates or {}, config or {}, emulate=emulate, server=server)
+        nothing else.
+
+        `through`: the apiserver that it speaks to. A `successor` serves the pods of the scheduler before it,
+        which the scenario has stopped. `wanted`: see SchedulerSpec.
+        """
+        if not successor:
+            self.scheduler_name = f"scheduler-{self._name}" + (f"-{len(self._own)}" if self._own else "")
+        spec = SchedulerSpec(self.scheduler_name, server=through.name if through else None, **wanted)
         return await self._added(await self._stage.cluster.add_scheduler(spec))
 
-    async def own_apiserver(
-        self, *, gates: Mapping[str, bool] | None = None, emulate: str | None = None
-    ) -> Component:
-        """A further kube-apiserver on the same etcd, of this scenario alone; see `client(through=…)`."""
-        return await self._added(await self._stage.add_apiserver(ApiserverSpec(gates or {}, emulate=emulate)))
+    async def own_apiserver(self, **wanted: Any) -> Component:
+        """A further kube-apiserver on the same etcd, of this scenario alone; see `client(through=…)`, and
+        ApiserverSpec for what may be wanted."""
+        return await self._added(await self._stage.add_apiserver(ApiserverSpec(**wanted)))
+
+    @property
+    def extras(self) -> Extras:
+        """Programs and versions beyond the cluster's own; see FAULTY_SCHEDULER and OLDER_MINOR."""
+        return self._stage.cluster.extras
 
     async def _added(self, component: Component) -> Component:
         """Take it as this scenario's own, and down what it says of itself."""

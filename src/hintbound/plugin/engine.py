@@ -271,21 +271,24 @@ async def _flaws(arena: Arena, error: BaseException | None) -> list[str]:
 
 def _excuse(behaviour: Behaviour, stage: Stage) -> Judgement | None:
     """Why a behaviour is not played on this stage, if so."""
+    applies = f"applies only if {behaviour.applies}"
+    unreadable: Unreadable | None = None
+    try:
+        if not behaviour.applies.holds(stage.facts):
+            return Judgement(Verdict.NOT_SUPPORTED, applies, cluster=stage.name)
+    except Unreadable as error:
+        unreadable = error
     cluster = stage.cluster
     if lacking := sorted(behaviour.needs - cluster.capabilities):
-        reason = f"the {cluster.provider} cluster does not offer {', '.join(lacking)}"
+        causes = [cluster.extras.lacking[need] for need in lacking if need in cluster.extras.lacking]
+        reason = "; ".join(causes) or f"the {cluster.provider} cluster does not offer {', '.join(lacking)}"
         return Judgement(Verdict.SKIP, reason, cluster=stage.name)
     if behaviour.exclusive and Capability.RESTART_COMPONENT not in cluster.capabilities:
         reason = f"it needs a control plane of its own, and the {cluster.provider} cluster is shared"
         return Judgement(Verdict.SKIP, reason, cluster=stage.name)
-    try:
-        if behaviour.applies.holds(stage.facts):
-            return None
-    except Unreadable as unreadable:
-        return Judgement(
-            Verdict.SKIP, f"applies only if {behaviour.applies}, but {unreadable}", cluster=stage.name
-        )
-    return Judgement(Verdict.NOT_SUPPORTED, f"applies only if {behaviour.applies}", cluster=stage.name)
+    if unreadable:
+        return Judgement(Verdict.SKIP, f"{applies}, but {unreadable}", cluster=stage.name)
+    return None
 
 
 def _told(error: BaseException) -> str:

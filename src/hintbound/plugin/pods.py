@@ -40,6 +40,7 @@ def pod_manifest(
     preemption: str | None = None,
     finalizers: Sequence[str] = (),
     labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
     host_port: int | None = None,
     spec: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
@@ -67,6 +68,8 @@ def pod_manifest(
     metadata: dict[str, Any] = {"name": name}
     if labels or termination:
         metadata["labels"] = {**(labels or {}), **({TERMINATION_LABEL: termination} if termination else {})}
+    if annotations:
+        metadata["annotations"] = dict(annotations)
     if finalizers:
         metadata["finalizers"] = list(finalizers)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {**body, **(spec or {})}}

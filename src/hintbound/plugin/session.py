@@ -81,7 +81,8 @@ class Session:
         self.store.append(Kind.RUN_STARTED, source=Source.ENGINE, data={"spec": str(self.settings.spec)})
         # An existing cluster is there once: what is exclusive finds out on it that it cannot be played.
         names = (SHARED,) if self.settings.spec.provider == EXISTING else self.engine.lanes
-        self.stages = [Stage(name, self.settings.spec, self.store, self.folder) for name in names]
+        needs = frozenset(need for item in self.items for need in item.behaviour.needs)
+        self.stages = [Stage(name, self.settings.spec, self.store, self.folder, needs) for name in names]
         self.engine.run(self._start(told))
 
     async def _start(self, told: Callable[[Stage], None]) -> None:

@@ -34,12 +34,19 @@ class Named(Protocol):
 class Stage:
     """One cluster of a run and its witnesses; `start` before anything, `close` at the end."""
 
-    def __init__(self, name: str, spec: ClusterSpec, store: Store, folder: RunFolder) -> None:
+    def __init__(
+        self,
+        name: str,
+        spec: ClusterSpec,
+        store: Store,
+        folder: RunFolder,
+        needs: Collection[Capability] = (),
+    ) -> None:
         self.name = name
         self.store = store
         self._folder = folder
         self.cluster: Cluster = clusters.open_cluster(
-            spec, name=name, logs=folder.logs / name, listener=self._component
+            spec, name=name, logs=folder.logs / name, listener=self._component, needs=needs
         )
         self.recorders: list[Recorder] = []
         self.states: tuple[ComponentState, ...] = ()

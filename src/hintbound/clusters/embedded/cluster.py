@@ -16,7 +16,7 @@ import yaml
 
 from hintbound import assets, data
 from hintbound.clusters import fake_nodes
-from hintbound.clusters.embedded import components, registry
+from hintbound.clusters.embedded import components, extras, registry
 from hintbound.clusters.embedded.assembly import Assembly
 from hintbound.clusters.embedded.component import EmbeddedComponent, answers
 from hintbound.clusters.embedded.failures import why_not
@@ -31,6 +31,7 @@ from hintbound.clusters.protocol import (
     Capability,
     Component,
     ComponentState,
+    Extras,
     SchedulerSpec,
 )
 from hintbound.clusters.spec import ClusterSpec
@@ -47,7 +48,6 @@ class EmbeddedCluster:
     """etcd, kube-apiserver, kube-scheduler, kube-controller-manager and KWOK; see the Cluster protocol."""
 
     provider = "embedded"
-    capabilities = frozenset(Capability)
     scheduler_name = "default-scheduler"
     node_taints: Sequence[Mapping[str, str]] = ()
 
@@ -60,6 +60,7 @@ class EmbeddedCluster:
         self._folder: Path | None = None
         self._version = ""
         self._binaries: Mapping[ComponentKind, Path] = {}
+        self.extras = Extras()
         self._counter = itertools.count(1)
         self._node_canary = fake_nodes.Canary()
         self._owner: ProcessId | None = ProcessId.of(os.getpid())
@@ -79,6 +80,12 @@ class EmbeddedCluster:
         """Keys, configurations, etcd's data."""
         assert self._folder is not None, "the cluster is not started"
         return self._folder
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """Everything; what costs programs of its own only if that was wanted and could be got."""
+        missing = extras.ON_DEMAND - self._options.needs | self.extras.lacking.keys()
+        return frozenset(Capability) - missing
 
     @property
     def deviations(self) -> Sequence[str]:
@@ -110,6 +117,7 @@ class EmbeddedCluster:
             self._spec = replace(self._spec, target=self._version)
             plane = assets.control_plane(self._version)
         self._binaries = {**plane, ComponentKind.ETCD: assets.etcd(), ComponentKind.KWOK: assets.kwok()}
+        self.extras = extras.gather(self._version, self._options.needs)
 
     async def start(self) -> None:
         """Start everything, wait until a node is Ready. Raises CannotStart; nothing is left then."""
@@ -198,7 +206,7 @@ class EmbeddedCluster:
         part = self._built.scheduler(
             f"{ComponentKind.SCHEDULER}-{next(self._counter)}",
             spec.scheduler_name,
-            binary,
+            spec.program or binary,
             version,
             spec.config,
             tuning,

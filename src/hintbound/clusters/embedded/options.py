@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hintbound.clusters.embedded.process import Listener
+from hintbound.clusters.protocol import Capability
 from hintbound.protocol import ComponentKind
 
 
@@ -20,6 +21,8 @@ class Options:
     """The name it is registered under; None for a random one."""
     logs: Path | None = None
     """Where components log; None for the cluster's own folder."""
+    needs: frozenset[Capability] = frozenset()
+    """What will be asked of it; some of it costs programs of its own."""
     apiserver_port: int = 0
     audit_policy: Path | None = None
     listener: Listener = lambda _event, _process, _facts: None
