@@ -4,7 +4,7 @@ from hintbound.plugin import Arena, Capability, Feature, behaviour, nomination, 
 from hintbound.plugin.faults import faulty_scheduler, ordered
 
 KEEPS = 'version(scheduler, "==1.34") and gate(scheduler, NominatedNodeNameForExpectation)'
-NEEDS = [
+NEEDS: list[Capability | Feature] = [
     Capability.FAKE_NODES,
     Capability.OWN_SCHEDULER,
     Capability.FAULTY_SCHEDULER,

@@ -5,7 +5,7 @@ from hintbound.plugin.faults import faulty_scheduler, lift, ordered
 
 EXPECTS = "gate(scheduler, NominatedNodeNameForExpectation)"
 KEEPS = f'version(scheduler, "==1.34") and {EXPECTS}'
-NEEDS = [
+NEEDS: list[Capability | Feature] = [
     Capability.FAKE_NODES,
     Capability.OWN_SCHEDULER,
     Capability.FAULTY_SCHEDULER,

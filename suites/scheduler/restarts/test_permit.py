@@ -5,7 +5,7 @@ from hintbound.plugin import Arena, Capability, Feature, behaviour
 from hintbound.plugin.faults import faulty_scheduler, lift, ordered
 
 EXPECTS = "gate(scheduler, NominatedNodeNameForExpectation)"
-NEEDS = [
+NEEDS: list[Capability | Feature] = [
     Capability.FAKE_NODES,
     Capability.OWN_SCHEDULER,
     Capability.FAULTY_SCHEDULER,
