@@ -102,6 +102,19 @@ def test_run_that_is_ended_leaves_no_process(state: Path, tmp_path: Path, number
     assert folders(state) == [] or number == SIGKILL
 
 
+@pytest.mark.parametrize("number", [SIGINT, SIGKILL])
+def test_matrix_that_is_ended_leaves_no_process(state: Path, tmp_path: Path, number: Signals) -> None:
+    laying = Command(state, "matrix", "--version", "1.35", "--into", str(tmp_path), cwd=tmp_path)
+    laying.runs("kube-scheduler")
+    laying.send(number)
+    code, _, err = laying.end()
+
+    assert code == (130 if number != SIGKILL else -SIGKILL), err
+    assert nothing_runs(state, SOON) == {}
+    assert folders(state) == [] or number == SIGKILL
+    assert list(tmp_path.glob("matrix.*")) == [], "not half of one"
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
 @pytest.mark.parametrize("size", ["16k", "1m"])
 def test_full_disk_is_told_and_leaves_nothing(tmp_path: Path, size: str) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import click
 
+from hintbound.clusters.embedded.guard import Guard
 from hintbound.errors import CannotStart, one_of
 from hintbound.protocol import EXIT_CODES, ExitCode, worst
 
@@ -46,9 +48,8 @@ def command(versions: tuple[str, ...], sets: tuple[str, ...], into: Path, at_onc
     for version in dict.fromkeys(column.partition(" ")[0] for column, _ in columns):
         assets.control_plane(version)  # one after the other: each build takes all cores
     rows = [_row(entry) for entry in catalogue.collect()]
-    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(at_once) as pool:
-        judged = pool.map(lambda column: _judge(column[0], column[1], Path(scratch)), columns)
-        runs = list(zip([column for column, _ in columns], judged, strict=True))
+    with tempfile.TemporaryDirectory() as scratch, _Judges(Path(scratch), at_once) as judges:
+        runs = [(column, judged.result()) for column, judged in judges.begin(columns)]
     result = matrix.build(__version__, rows, runs)
     into.mkdir(parents=True, exist_ok=True)
     (into / "matrix.json").write_text(json.dumps(result.to_json(), indent=1) + "\n")
@@ -89,18 +90,53 @@ def _columns(versions: tuple[str, ...], sets: tuple[str, ...]) -> Iterator[tuple
                 yield f"{version} @emulate-{older}", f"embedded:{version},emulate={older}"
 
 
-def _judge(column: str, spec: str, scratch: Path) -> Run:
-    """One run in a process of its own, so that several can go side by side."""
-    from hintbound.report import run_json
+class _Judges:
+    """One run for each column, in processes of their own, some side by side. None of them outlives us."""
 
-    reports = scratch / column.replace(" ", "-")
-    judge = [sys.executable, "-m", "hintbound", "run", "--profile", "all", "--cluster", spec]
-    done = subprocess.run([*judge, "--reports", str(reports)], capture_output=True, text=True, check=False)
-    if done.returncode not in (ExitCode.PASS, ExitCode.FAIL, ExitCode.UNKNOWN):
-        raise CannotStart(f"{spec} could not be judged: {done.stderr.strip() or done.stdout.strip()}")
-    run = run_json.read(reports / "latest" / "run.json")
-    click.echo(f"{column}: {run.verdict} in {run.duration_seconds:.0f} s", err=True)
-    return run
+    def __init__(self, scratch: Path, at_once: int) -> None:
+        self._scratch = scratch
+        self._pool = ThreadPoolExecutor(at_once)
+        self._guard = Guard()
+        self._running: set[subprocess.Popen[str]] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """After an error or an interrupt the runs are asked to end, which removes their clusters."""
+        try:
+            if kind is not None:
+                self._pool.shutdown(wait=False, cancel_futures=True)
+                for run in tuple(self._running):
+                    run.send_signal(signal.SIGINT)
+            self._pool.shutdown()
+        finally:
+            self._guard.release()
+
+    def begin(self, columns: Iterable[tuple[str, str]]) -> list[tuple[str, Future[Run]]]:
+        """Each column's id with its run, which may last a while. Raises CannotStart where it cannot begin."""
+        return [(column, self._pool.submit(self._judge, column, spec)) for column, spec in columns]
+
+    def _judge(self, column: str, spec: str) -> Run:
+        from hintbound.report import run_json
+
+        reports = self._scratch / column.replace(" ", "-")
+        command = [sys.executable, "-m", "hintbound", "run", "--profile", "all", "--cluster", spec]
+        with subprocess.Popen(
+            [*command, "--reports", str(reports)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            process_group=self._guard.group,
+        ) as run:
+            self._running.add(run)
+            out, err = run.communicate()
+            self._running.discard(run)
+        if run.returncode not in (ExitCode.PASS, ExitCode.FAIL, ExitCode.UNKNOWN):
+            raise CannotStart(f"{spec} could not be judged: {err.strip() or out.strip()}")
+        result = run_json.read(reports / "latest" / "run.json")
+        click.echo(f"{column}: {result.verdict} in {result.duration_seconds:.0f} s", err=True)
+        return result
 
 
 def _row(entry: object) -> Row:
