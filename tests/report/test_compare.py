@@ -1,6 +1,7 @@
 import pytest
 
 from hintbound.protocol import Verdict
+from hintbound.report import ExpectedFailure
 from hintbound.report.compare import Turn, compare
 from tests.report.runs import outcome
 
@@ -36,6 +37,13 @@ def test_a_behaviour_that_one_side_does_not_know_cannot_be_compared() -> None:
         (Turn.UNCLEAR, "NNN-NEW"),
         (Turn.UNCLEAR, "NNN-OLD"),
     ]
+
+
+def test_that_a_failure_was_expected_changes_nothing_about_it() -> None:
+    known = outcome(Verdict.FAIL, "NNN-A", expected=ExpectedFailure("We know.", "2999-12-31"))
+
+    assert compare([outcome(Verdict.FAIL, "NNN-A")], [known]) == []
+    assert compare([outcome(Verdict.PASS, "NNN-A")], [known])[0].turn is Turn.BREAKS
 
 
 def test_the_worst_comes_first() -> None:

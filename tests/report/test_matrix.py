@@ -8,7 +8,7 @@ import pytest
 
 from hintbound.errors import CannotStart
 from hintbound.protocol import Level, Verdict
-from hintbound.report import Run
+from hintbound.report import ExpectedFailure, Run
 from hintbound.report.compare import Turn, compare
 from hintbound.report.matrix import Matrix, Row, build
 from hintbound.report.matrix_markdown import write
@@ -107,3 +107,19 @@ def test_the_page_shows_folders_signs_hazards_findings_and_failures(matrix: Matr
     assert "| `NNN-NEW` |  |  |  | NNN-NEW \\| holds. |" in page
     assert "* `NNN-A` on `embedded:1.34.0`: fail: because of NNN-A" in page
     assert "| 3 | `embedded:1.34.4,@nnn-on` | on | on |" in page
+
+
+def test_a_failure_that_was_expected_is_shown_as_such() -> None:
+    known = outcome(
+        Verdict.FAIL, "NNN-A", expected=ExpectedFailure("We know.", "2999-12-31", where="xfails.yaml:4")
+    )
+    runs = [("1.34.0 @default", run(known, cluster_spec="embedded:1.34.0"))]
+    matrix = build("0.1.0", [row("NNN-A")], runs)
+
+    assert Matrix.from_json(json.loads(json.dumps(matrix.to_json()))) == matrix
+    assert matrix.outcomes(matrix.columns[0])[0].expected == known.expected
+    page = write(matrix, {})
+    assert "| `NNN-A` | (✗) |" in page
+    assert (
+        "`NNN-A` on `embedded:1.34.0`: fail: because of NNN-A (expected until 2999-12-31: We know.)" in page
+    )

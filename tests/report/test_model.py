@@ -8,7 +8,15 @@ import pytest
 
 from hintbound.errors import CannotStart
 from hintbound.protocol import Level, Verdict
-from hintbound.report import ProfileResult, Run, Statistics, profile_result, run_json, run_verdict
+from hintbound.report import (
+    ExpectedFailure,
+    ProfileResult,
+    Run,
+    Statistics,
+    profile_result,
+    run_json,
+    run_verdict,
+)
 from tests.report.runs import one_of_each, outcome, run
 
 PASS, FAIL, UNKNOWN, SKIP, NOT = (
@@ -18,6 +26,8 @@ PASS, FAIL, UNKNOWN, SKIP, NOT = (
     Verdict.SKIP,
     Verdict.NOT_SUPPORTED,
 )
+
+KNOWN = ExpectedFailure("We know.", "2999-12-31", "https://example.com/17", "xfails.yaml:4")
 
 
 def test_run_json_reads_back_equal(tmp_path: Path) -> None:
@@ -102,4 +112,20 @@ def test_a_run_is_as_bad_as_its_worst_behaviour(verdicts: list[Verdict], verdict
 
 def test_statistics_count_every_verdict() -> None:
     assert Statistics.of(one_of_each().outcomes) == Statistics(1, 1, 1, 1, 1)
-    assert [number for _, number in Statistics.of([outcome(PASS)]).items()] == [1, 0, 0, 0, 0]
+    assert [number for _, number in Statistics.of([outcome(PASS)]).items()] == [1, 0, 0, 0, 0, 0]
+    assert Statistics.of([outcome(FAIL), outcome(FAIL, expected=KNOWN)]) == Statistics(failed=1, expected=1)
+
+
+def test_an_expected_failure_counts_as_pass_in_the_run_and_never_as_success_of_a_level() -> None:
+    known = outcome(FAIL, expected=KNOWN)
+
+    assert run_verdict([known]) is PASS
+    assert run_verdict([known, outcome(FAIL)]) is FAIL
+    assert profile_result([known, outcome(PASS)]) is ProfileResult.PARTIAL
+    assert profile_result([known, outcome(FAIL)]) is ProfileResult.FAILURE
+
+
+def test_what_was_expected_survives_its_file() -> None:
+    written = run(outcome(FAIL, expected=KNOWN))
+
+    assert Run.from_json(orjson.loads(run_json.write(written))).outcomes == written.outcomes

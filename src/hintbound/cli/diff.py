@@ -98,4 +98,5 @@ def _change(change: Change, advice: dict[str, Any]) -> dict[str, Any]:
 def _said(outcome: Outcome | None) -> str:
     if outcome is None:
         return "not known"
-    return f"{outcome.verdict}{': ' if outcome.reason else ''}{outcome.reason}"
+    known = f"; {outcome.expected}" if outcome.expected else ""
+    return f"{outcome.verdict}{': ' if outcome.reason else ''}{outcome.reason}{known}"

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -33,22 +34,29 @@ EMULATED = (("1.37.2", "1.34"), ("1.37.2", "1.35"))
 @click.option(
     "--at-once", type=click.IntRange(1, 16), default=2, show_default=True, help="Runs side by side."
 )
-def command(versions: tuple[str, ...], sets: tuple[str, ...], into: Path, at_once: int) -> int:
+@click.option(
+    "--xfails", type=click.Path(path_type=Path), help="Failures that are expected: shown, they fail no run."
+)
+def command(
+    versions: tuple[str, ...], sets: tuple[str, ...], into: Path, at_once: int, xfails: Path | None
+) -> int:
     """Run the suites on every version and set of gates; write matrix.json and matrix.md.
 
     Exits 1 when a sentence is broken anywhere and 2 when something was not proven.
     """
     from hintbound import __version__, assets
-    from hintbound.plugin import catalogue
+    from hintbound.plugin import catalogue, expected
     from hintbound.report import matrix, matrix_markdown
 
+    if xfails:
+        expected.load(xfails, datetime.now(UTC).date())  # before hours of work, not after
     columns = list(_columns(versions, sets))
     assets.etcd()
     assets.kwok()
     for version in dict.fromkeys(column.partition(" ")[0] for column, _ in columns):
         assets.control_plane(version)  # one after the other: each build takes all cores
     rows = [_row(entry) for entry in catalogue.collect()]
-    with tempfile.TemporaryDirectory() as scratch, _Judges(Path(scratch), at_once) as judges:
+    with tempfile.TemporaryDirectory() as scratch, _Judges(Path(scratch), at_once, xfails) as judges:
         runs = [(column, judged.result()) for column, judged in judges.begin(columns)]
     result = matrix.build(__version__, rows, runs)
     into.mkdir(parents=True, exist_ok=True)
@@ -93,8 +101,9 @@ def _columns(versions: tuple[str, ...], sets: tuple[str, ...]) -> Iterator[tuple
 class _Judges:
     """One run for each column, in processes of their own, some side by side. None of them outlives us."""
 
-    def __init__(self, scratch: Path, at_once: int) -> None:
+    def __init__(self, scratch: Path, at_once: int, xfails: Path | None) -> None:
         self._scratch = scratch
+        self._options = ["--profile", "all", *(["--xfails", str(xfails)] if xfails else [])]
         self._pool = ThreadPoolExecutor(at_once)
         self._guard = Guard()
         self._running: set[subprocess.Popen[str]] = set()
@@ -121,7 +130,7 @@ class _Judges:
         from hintbound.report import run_json
 
         reports = self._scratch / column.replace(" ", "-")
-        command = [sys.executable, "-m", "hintbound", "run", "--profile", "all", "--cluster", spec]
+        command = [sys.executable, "-m", "hintbound", "run", *self._options, "--cluster", spec]
         with subprocess.Popen(
             [*command, "--reports", str(reports)],
             stdout=subprocess.PIPE,

@@ -25,6 +25,9 @@ from hintbound.protocol import ExitCode
 @click.option("--behaviour", "behaviours", multiple=True, metavar="ID", help="Only this; may be repeated.")
 @click.option("--jobs", type=click.IntRange(1, 64), help="How many scenarios run at once.")
 @click.option("--reports", type=click.Path(path_type=Path), help="Where the run's folder is made.")
+@click.option(
+    "--xfails", metavar="FILE", help="Failures that are expected: shown, but they do not fail the run."
+)
 @click.option("--verbose", "-v", is_flag=True, help="Show pytest's own output, with tracebacks.")
 def command(
     paths: tuple[str, ...],
@@ -33,6 +36,7 @@ def command(
     behaviours: tuple[str, ...],
     jobs: int | None,
     reports: Path | None,
+    xfails: str | None,
     verbose: bool,
 ) -> int:
     """Judge a cluster: PATHS are suites (a folder, a file, file::test), by default all of hintbound's own."""
@@ -46,6 +50,7 @@ def command(
     arguments += [f"--hintbound-behaviour={behaviour}" for behaviour in behaviours]
     arguments += [f"--hintbound-jobs={jobs}"] if jobs else []
     arguments += [f"--hintbound-reports={reports}"] if reports else []
+    arguments += [f"--hintbound-xfails={xfails}"] if xfails is not None else []
     arguments += ["-v", "-rA"] if verbose else []
     console = RunConsole()
     try:

@@ -3,6 +3,7 @@ behaviours.yaml."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,6 +64,12 @@ def collect(paths: Sequence[str] = ()) -> list[Entry]:
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         raise CannotStart(f"the suites cannot be read: pytest ended with {code}.")
     return sorted(collector.entries, key=lambda entry: entry.behaviour.id)
+
+
+def own_ids() -> list[str]:
+    """The ids of hintbound's own behaviours, as its catalogue lists them; nothing is collected for it."""
+    text = (data.folder("suites") / FILE).read_text(encoding="utf-8")
+    return re.findall(r"^- id: (\S+)$", text, re.MULTILINE)
 
 
 _HEAD = "# GENERATED from the tests by `make behaviours`; do not edit. One sentence, one test each.\n"

@@ -22,6 +22,7 @@ from hintbound.protocol import (
     ComponentKind,
     Verdict,
 )
+from hintbound.report.model import EXPECTED_FAIL, ExpectedFailure, Statistics
 
 if TYPE_CHECKING:
     from hintbound.plugin.session import Settings
@@ -99,8 +100,8 @@ class RunConsole:
         result = yield
         judgement = item.stash.get(VERDICT, None)
         if behaviour and judgement:
-            must, reason = behaviour.must, judgement.reason
-            self._line(behaviour.id, judgement.verdict, judgement.duration, must, reason)
+            took, said = judgement.duration, (behaviour.must, judgement.reason)
+            self._line(behaviour.id, judgement.verdict, took, *said, judgement.expected)
         else:
             self._other(node_id(item))
         return result
@@ -121,13 +122,18 @@ class RunConsole:
         self.close()
         for outcome in run.outcomes:
             if outcome.behaviour not in self._shown:
-                self._line(outcome.behaviour, outcome.verdict, 0, outcome.must, outcome.reason)
-        verdicts = Counter(outcome.verdict for outcome in run.outcomes)
+                said = outcome.must, outcome.reason
+                self._line(outcome.behaviour, outcome.verdict, 0, *said, outcome.expected)
+        counted = Statistics.of(run.outcomes)
         for note in run.notes:
             self._say(f"note: {note}", style="yellow")
         verdict = Text(f"{run.verdict}", style=_STYLES[run.verdict])
         line = Text("verdict: ").append(verdict).append(f", {run.reason}" if run.reason else "")
-        counts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in Verdict)
+        if counted.expected:
+            line.append(", not conformant: failures that were expected", style="yellow")
+        counts = ", ".join(
+            f"{number} {name}" for name, number in counted.items() if number or name != EXPECTED_FAIL
+        )
         self._say(line.append(f" ({counts}) in {run.duration_seconds:.1f} s"))
         self._say(f"report: {folder.path / 'report.md'}")
 
@@ -138,9 +144,18 @@ class RunConsole:
             counts = ", ".join(f"{count} {outcome}" for outcome, count in sorted(self.others.items()))
             self._say(f"tests that are no behaviours: {counts}")
 
-    def _line(self, behaviour: str, verdict: Verdict, took: float, must: str, reason: str) -> None:
+    def _line(
+        self,
+        behaviour: str,
+        verdict: Verdict,
+        took: float,
+        must: str,
+        reason: str,
+        expected: ExpectedFailure | None,
+    ) -> None:
         self._shown.add(behaviour)
-        line = Text(f"{verdict:<14}", style=_STYLES[verdict])
+        style = "yellow" if expected else _STYLES[verdict]
+        line = Text(f"{EXPECTED_FAIL if expected else verdict:<14}", style=style)
         line.append(f"{behaviour:<36}", style="none")
         line.append(f"{took:6.2f} s" if took else "", style="dim")
         if verdict in (Verdict.SKIP, Verdict.NOT_SUPPORTED):
@@ -149,6 +164,8 @@ class RunConsole:
         if verdict in (Verdict.FAIL, Verdict.UNKNOWN):
             self._say(f"    {must}", style="italic")
             self._say(f"    {reason}")
+        if expected:
+            self._say(f"    {expected}", style="yellow")
 
     def _other(self, test: str) -> None:
         if not self._reports:

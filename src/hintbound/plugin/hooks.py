@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _ITEM = pytest.StashKey[Any]()
 _INTERRUPTS = pytest.StashKey[Any]()
 _SESSION = pytest.StashKey[Any]()
+_COLLECTED = pytest.StashKey[Any]()
+"""The ids of all behaviours that were found."""
 _FINISHED = pytest.StashKey[tuple[str, Path]]()
 VERDICT = pytest.StashKey[Any]()
 """On an item: its Judgement, once it is there."""
@@ -48,6 +50,11 @@ OPTIONS = {
         "behaviours", "judge this behaviour only (may be repeated)", action="append", metavar="ID"
     ),
     "jobs": _option("jobs", "how many scenarios run at once", metavar="N"),
+    "xfails": _option(
+        "xfails",
+        "a file of failures that are expected: shown as such, they do not fail the run",
+        metavar="FILE",
+    ),
     "reports": _option("reports", "the folder under which the run's folder is made", metavar="DIR"),
 }
 """What `group.addoption` takes, by the short name."""
@@ -74,6 +81,7 @@ def pytest_collection_modifyitems(
 
     try:
         chosen, left_out = selection.select(config, items)
+        config.stash[_COLLECTED] = selection.ids(items)
     except CannotStart as error:
         _give_up(config, error)
     for item, behaviour_item in chosen:
@@ -107,7 +115,7 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
     config.stash[_INTERRUPTS] = Interrupts()
     config.stash[_INTERRUPTS].on()
     try:
-        settings = selection.settings(config)
+        settings = selection.settings(config, config.stash[_COLLECTED])
         config.hook.pytest_hintbound_starting(settings=settings, behaviours=len(items))
         run = Session(settings, items, config.stash[_INTERRUPTS])
         config.stash[_SESSION] = run
@@ -142,6 +150,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     pyfuncitem.user_properties.append(("verdict", str(judgement.verdict)))
     if judgement.verdict in (Verdict.SKIP, Verdict.NOT_SUPPORTED):
         pytest.skip(f"{judgement.verdict}: {judgement.reason}")
+    if judgement.expected:
+        raise pytest.xfail.Exception(f"{judgement.reason}; {judgement.expected}")
     if judgement.verdict is Verdict.FAIL and judgement.error is not None:
         raise judgement.error
     if judgement.verdict is not Verdict.PASS:

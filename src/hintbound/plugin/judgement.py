@@ -10,6 +10,7 @@ import pytest
 
 from hintbound.errors import CannotStart
 from hintbound.protocol import Seconds, Verdict
+from hintbound.report.model import ExpectedFailure
 
 
 class NotSeen(AssertionError):
@@ -38,6 +39,8 @@ class Judgement:
     """Components of its own that it was played on."""
     error: BaseException | None = None
     """What the test raised, for the traceback."""
+    expected: ExpectedFailure | None = None
+    """A failure that was expected."""
 
 
 def judge(raised: BaseException | None, flaws: Sequence[str] = ()) -> tuple[Verdict, str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,10 @@ import pytest
 from hintbound import data
 from hintbound.clusters import spec
 from hintbound.errors import CannotStart, one_of
+from hintbound.plugin import catalogue
 from hintbound.plugin.behaviours import Behaviour, behaviour_of
 from hintbound.plugin.engine import Scenario
+from hintbound.plugin.expected import Expected, load
 from hintbound.plugin.session import Item, Settings
 from hintbound.protocol import Profile
 
@@ -24,8 +27,8 @@ DEFAULT_REPORTS = Path("reports")
 _OURS = "suites"
 
 
-def settings(config: pytest.Config) -> Settings:
-    """Read the options. Raises CannotStart."""
+def settings(config: pytest.Config, collected: Collection[str]) -> Settings:
+    """Read the options. `collected`: the ids of all behaviours that were found. Raises CannotStart."""
     option = config.option
     reports = Path(option.hintbound_reports) if option.hintbound_reports else _default_reports()
     return Settings(
@@ -33,8 +36,21 @@ def settings(config: pytest.Config) -> Settings:
         profile=profile(config),
         jobs=_jobs(option.hintbound_jobs),
         reports=reports,
+        expected=_expected(option.hintbound_xfails),
+        known=frozenset((*collected, *catalogue.own_ids())),
+        elsewhere=not _whole_suites(config),
         selection=_selection(config),
     )
+
+
+def _expected(file: str | None) -> Expected | None:
+    return None if file is None else load(Path(file), datetime.now(UTC).date())
+
+
+def _whole_suites(config: pytest.Config) -> bool:
+    """Whether the run took in suites of somebody else, and those as whole folders."""
+    paths = _paths(config)
+    return bool(paths) and all(map(os.path.isdir, paths)) and not any(_pytests_own(config.option))
 
 
 def _selection(config: pytest.Config) -> tuple[str, ...]:
@@ -97,6 +113,12 @@ def select(
         else:
             left_out.append(item)
     return chosen, left_out
+
+
+def ids(items: Iterable[pytest.Item]) -> list[str]:
+    """The ids of the behaviours among these."""
+    found = (behaviour_of(getattr(item, "function", None)) for item in items)
+    return [behaviour.id for behaviour in found if behaviour]
 
 
 def _item(item: pytest.Item, behaviour: Behaviour) -> Item:

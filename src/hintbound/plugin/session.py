@@ -6,7 +6,7 @@ import contextlib
 import platform
 import shlex
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from hintbound.history.events import Kind, Source, timestamp
 from hintbound.history.store import Store
 from hintbound.plugin.behaviours import Behaviour
 from hintbound.plugin.engine import INTERRUPTED, SHARED, Engine, Scenario
+from hintbound.plugin.expected import Expected
 from hintbound.plugin.interrupts import Interrupts
 from hintbound.plugin.judgement import Judgement
 from hintbound.plugin.stage import Stage, start_all
@@ -39,6 +40,12 @@ class Settings:
     profile: Profile
     jobs: int
     reports: Path
+    expected: Expected | None = None
+    """Failures that are expected."""
+    known: frozenset[str] = frozenset()
+    """The ids of all behaviours that this run could have judged, and of hintbound's own."""
+    elsewhere: bool = True
+    """Whether there may be suites of the same vendor that this run left out."""
     selection: tuple[str, ...] = ()
     """Paths and `--behaviour=ID`s that it is limited to; empty for the whole of hintbound's suites."""
 
@@ -97,8 +104,7 @@ class Session:
             judgement = self.engine.run(self.engine.verdict(item.scenario))
         except pytest.fail.Exception as fence:  # pytest-timeout's signal hit us while we waited
             judgement = Judgement(Verdict.UNKNOWN, f"no verdict came in time: {fence}")
-        self.take(item, judgement)
-        return judgement
+        return self.take(item, judgement)
 
     def finish(self, *, interrupted: bool, stopped: str = "", failure: str = "") -> Run:
         """End everything and write the reports. Raises CannotStart when they cannot be written.
@@ -135,9 +141,13 @@ class Session:
         with contextlib.suppress(OSError):
             self.folder.write(run_json.FILE, run_json.write(run))
 
-    def take(self, item: Item, judgement: Judgement) -> None:
-        """Take a judgement down as the outcome of its behaviour."""
+    def take(self, item: Item, judgement: Judgement) -> Judgement:
+        """Take a judgement down as the outcome of its behaviour; gives it with what was expected of it."""
         behaviour = item.behaviour
+        if self.settings.expected and self.stages:
+            stages = {stage.name: stage for stage in self.stages}
+            facts = stages.get(judgement.cluster, self.stages[0]).facts
+            judgement = self.settings.expected.judged(behaviour.id, judgement, facts)
         failed = judgement.verdict is Verdict.FAIL
         self._outcomes[behaviour.id] = Outcome(
             behaviour=behaviour.id,
@@ -157,12 +167,20 @@ class Session:
             evidence=judgement.evidence,
             own_components=judgement.own_components,
             repro=repro(self._spec, behaviour.id, item.path),
+            expected=judgement.expected,
         )
+        return judgement
 
     def _command(self) -> tuple[str, ...]:
         """What repeats this run, whichever way it was called: no path of this machine but those of suites."""
         options = ("--cluster", self._spec, "--profile", str(self.settings.profile))
-        return ("hintbound", "run", *self.settings.selection, *options)
+        known = ("--xfails", self.settings.expected.file) if self.settings.expected else ()
+        return ("hintbound", "run", *self.settings.selection, *options, *known)
+
+    def _stale(self) -> Iterator[str]:
+        """Expectations that have outlived what they speak of."""
+        if expected := self.settings.expected:
+            yield from expected.stale(self.settings.known, elsewhere=self.settings.elsewhere)
 
     def _result(self, verdict: Verdict, reason: str, finished: str = "") -> Run:
         return Run(
@@ -187,7 +205,7 @@ class Session:
                 for item in self.items
                 if item.behaviour.id in self._outcomes
             ),
-            notes=tuple(self.engine.notes),
+            notes=(*self.engine.notes, *(self._stale() if finished else ())),
         )
 
 

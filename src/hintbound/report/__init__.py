@@ -4,6 +4,7 @@ from hintbound.report.folder import RunFolder, latest_run
 from hintbound.report.model import (
     ClusterInfo,
     ComponentInfo,
+    ExpectedFailure,
     Outcome,
     ProfileResult,
     Run,
@@ -16,6 +17,7 @@ from hintbound.report.writers import write_all
 __all__ = [
     "ClusterInfo",
     "ComponentInfo",
+    "ExpectedFailure",
     "Outcome",
     "ProfileResult",
     "Run",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 import yaml
 
 from hintbound.protocol import Level, Verdict
-from hintbound.report.model import ComponentInfo, Outcome, Run, Statistics
+from hintbound.report.model import ComponentInfo, ExpectedFailure, Outcome, Run, Statistics
 from hintbound.report.words import sentence
 
 FILE: Final = "report.yaml"
@@ -19,6 +20,7 @@ _LISTED: Final = {
     Verdict.SKIP: "skippedBehaviours",
     Verdict.NOT_SUPPORTED: "notSupportedBehaviours",
 }
+_EXPECTED: Final = "expectedFailedBehaviours"
 
 
 def write(run: Run) -> str:
@@ -70,18 +72,26 @@ def _level(run: Run, level: Level) -> dict[str, Any]:
             "unknown": counts.unknown,
             "skipped": counts.skipped,
             "notSupported": counts.not_supported,
+            **({"expectedFailed": counts.expected} if counts.expected else {}),
         },
-        **{
-            key: [outcome.behaviour for outcome in outcomes if outcome.verdict is verdict]
-            for verdict, key in _LISTED.items()
-            if any(outcome.verdict is verdict for outcome in outcomes)
-        },
+        **{key: listed for key, listed in _listed(outcomes).items() if listed},
     }
+
+
+def _listed(outcomes: Iterable[Outcome]) -> dict[str, list[str]]:
+    """The behaviours that did not pass, by how they did not."""
+    found: dict[str, list[str]] = {key: [] for key in (*_LISTED.values(), _EXPECTED)}
+    for outcome in outcomes:
+        if outcome.verdict in _LISTED:
+            key = _EXPECTED if outcome.expected else _LISTED[outcome.verdict]
+            found[key].append(outcome.behaviour)
+    return found
 
 
 def _behaviour(outcome: Outcome) -> dict[str, Any]:
     optional = {
         "reason": outcome.reason,
+        "expected": _expected(outcome.expected),
         "severity": str(outcome.severity or ""),
         "applies": outcome.applies,
         "cluster": outcome.cluster,
@@ -96,6 +106,13 @@ def _behaviour(outcome: Outcome) -> dict[str, Any]:
         "source": outcome.source,
         **{key: value for key, value in optional.items() if value},
     }
+
+
+def _expected(expected: ExpectedFailure | None) -> dict[str, str]:
+    if expected is None:
+        return {}
+    record = {"reason": expected.reason, "issue": expected.issue, "expires": expected.expires}
+    return {key: value for key, value in record.items() if value}
 
 
 def _component(cluster: str, part: ComponentInfo) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Final
 from xml.etree import ElementTree as ET
 
 from hintbound.protocol import Severity, Verdict
-from hintbound.report.model import Outcome, Run
+from hintbound.report.model import ExpectedFailure, Outcome, Run
 from hintbound.report.words import one_line, sentence
 
 FILE: Final = "junit.xml"
@@ -63,8 +63,12 @@ def _case(suite: ET.Element, run: Run, outcome: Outcome, name: str) -> None:
         run_id=run.id,
         cluster=outcome.cluster,
         severity=str(outcome.severity or ""),
+        **_expected_properties(outcome.expected),
     )
     reason = one_line(outcome.reason)
+    if outcome.expected:  # CI systems know no failure that does not count
+        _told(case, "skipped", "expected-fail", f"EXPECTED_FAIL: {outcome.expected}: {reason}", outcome)
+        return
     match outcome.verdict:
         case Verdict.FAIL:
             kind = "Hazard" if outcome.severity is Severity.HAZARD else "Violation"
@@ -75,6 +79,16 @@ def _case(suite: ET.Element, run: Run, outcome: Outcome, name: str) -> None:
             _element(case, "skipped", type="skip", message=f"SKIPPED: {reason}")
         case Verdict.NOT_SUPPORTED:
             _element(case, "skipped", type="not-supported", message=f"NOT_SUPPORTED: {reason}")
+
+
+def _expected_properties(expected: ExpectedFailure | None) -> dict[str, str]:
+    if expected is None:
+        return {}
+    return {
+        "expected_reason": expected.reason,
+        "expected_until": expected.expires,
+        "expected_issue": expected.issue,
+    }
 
 
 def _told(case: ET.Element, tag: str, kind: str, message: str, outcome: Outcome) -> None:
@@ -93,7 +107,7 @@ def _unfinished(suite: ET.Element, run: Run) -> None:
 
 
 def _says(run: Run, *verdicts: Verdict) -> bool:
-    return any(outcome.verdict in verdicts for outcome in run.outcomes)
+    return any(outcome.counted in verdicts for outcome in run.outcomes)
 
 
 def _name(outcome: Outcome) -> str:

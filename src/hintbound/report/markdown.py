@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from hintbound.protocol import Level, Severity, Verdict
-from hintbound.report.model import Outcome, Run, Statistics
+from hintbound.report.model import ExpectedFailure, Outcome, Run, Statistics
 from hintbound.report.words import Program, gates_that_matter, one_line, programs, sentence, worst_first
 
 FILE: Final = "report.md"
@@ -19,6 +19,7 @@ _SIGNS: Final = {
     Verdict.SKIP: "⏭️ skipped",
     Verdict.NOT_SUPPORTED: "⚪ not supported",
 }
+_EXPECTED: Final = "⚠️ expected fail"
 _UNJUDGED: Final = {
     Verdict.UNKNOWN: "Unknown: run, but nothing was proven. Run again; if it stays, see the evidence.",
     Verdict.SKIP: "Skipped: this cluster lacks what the behaviour needs to be tried.",
@@ -29,13 +30,15 @@ _UNJUDGED: Final = {
 def write(run: Run) -> str:
     """The report as GitHub-flavoured Markdown."""
     ordered = worst_first(run.outcomes)
-    failed = [outcome for outcome in ordered if outcome.verdict is Verdict.FAIL]
+    failed = [outcome for outcome in ordered if outcome.counted is Verdict.FAIL]
+    expected = [outcome for outcome in ordered if outcome.expected]
     sections = (
         [f"# {_text(sentence(run))}"],
         _what_was_run(run),
         _gates(run),
         _behaviours(ordered),
         _section("What failed", (line for outcome in failed for line in _failure(outcome))),
+        _section("What failed as was expected", (line for outcome in expected for line in _failure(outcome))),
         _section("How to reproduce", _reproduce(run)),
         _section("What was not judged, and why", _not_judged(ordered)),
         _section("Notes", [*_deviations(run), *(f"* {_text(note)}" for note in run.notes)]),
@@ -95,7 +98,14 @@ def _switch(program: Program, gate: str) -> str:
 
 def _behaviours(ordered: Sequence[Outcome]) -> list[str]:
     rows = [
-        (_SIGNS[o.verdict], _code(o.behaviour), str(o.level), _text(o.must), _text(o.reason)) for o in ordered
+        (
+            _EXPECTED if o.expected else _SIGNS[o.verdict],
+            _code(o.behaviour),
+            str(o.level),
+            _text(o.must),
+            _text(f"{o.reason}; {o.expected}" if o.expected else o.reason),
+        )
+        for o in ordered
     ]
     if not rows:
         return _section("Behaviours", ["No behaviour was run."])
@@ -106,11 +116,16 @@ def _failure(outcome: Outcome) -> list[str]:
     hazard = " (hazard: legal but harmful)" if outcome.severity is Severity.HAZARD else ""
     lines = ["", f"### {_text(outcome.behaviour)}{hazard}", "", f"**Must:** {_text(outcome.must)}"]
     lines += ["", f"**Instead:** {_text(outcome.reason)}"] if outcome.reason else []
+    lines += ["", f"**Known:** {_known(outcome.expected)}"] if outcome.expected else []
     lines += ["", f"**Why it matters:** {_text(outcome.why)}"] if outcome.why else []
     lines += ["", f"**Source:** {_text(outcome.source)}"] if outcome.source else []
     lines += ["", *_block("text", outcome.evidence)] if outcome.evidence else []
     lines += ["", *_block("sh", [outcome.repro])] if outcome.repro else []
     return lines if lines[0] else lines[1:]
+
+
+def _known(expected: ExpectedFailure) -> str:
+    return f"{_text(str(expected))}, by {_code(expected.where)}"
 
 
 def _reproduce(run: Run) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from hintbound.errors import CannotStart, one_of
@@ -13,7 +13,7 @@ from hintbound.protocol import (
     Level,
     Verdict,
 )
-from hintbound.report.model import Outcome, Run
+from hintbound.report.model import ExpectedFailure, Outcome, Run
 
 FORMAT: Final = "hintbound.dev/matrix/v1alpha1"
 SHOWN_GATES: Final = (NOMINATED_NODE_NAME_FOR_EXPECTATION, CLEARING_NOMINATED_NODE_NAME_AFTER_BINDING)
@@ -40,6 +40,8 @@ class Cell:
 
     verdict: Verdict
     reason: str = ""
+    expected: ExpectedFailure | None = None
+    """What was said beforehand of its failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,7 @@ class Matrix:
                 level=row.level,
                 verdict=row.cells[column.id].verdict,
                 reason=row.cells[column.id].reason,
+                expected=row.cells[column.id].expected,
                 why=row.why,
                 source=row.source,
                 applies=row.applies,
@@ -130,7 +133,9 @@ def build(suite_version: str, catalogue: Iterable[Row], runs: Sequence[tuple[str
     cells: dict[str, dict[str, Cell]] = {}
     for name, run in runs:
         for outcome in run.outcomes:
-            cells.setdefault(outcome.behaviour, {})[name] = Cell(outcome.verdict, outcome.reason)
+            cells.setdefault(outcome.behaviour, {})[name] = Cell(
+                outcome.verdict, outcome.reason, outcome.expected
+            )
     rows = tuple(
         replace(row, cells=cells.get(row.behaviour, {}))
         for row in sorted(catalogue, key=lambda row: (row.file, row.behaviour))
@@ -155,10 +160,7 @@ def _of(column: str, version: str) -> bool:
 
 
 def _row_to_json(row: Row) -> dict[str, Any]:
-    cells = {
-        column: {"verdict": str(cell.verdict), **({"reason": cell.reason} if _worth(cell) else {})}
-        for column, cell in row.cells.items()
-    }
+    cells = {column: _cell_to_json(cell) for column, cell in row.cells.items()}
     return {
         "behaviour": row.behaviour,
         "must": row.must,
@@ -174,15 +176,19 @@ def _row_to_json(row: Row) -> dict[str, Any]:
     }
 
 
-def _worth(cell: Cell) -> bool:
-    """A reason that the row does not say already."""
-    return bool(cell.reason) and cell.verdict is not Verdict.NOT_SUPPORTED
+def _cell_to_json(cell: Cell) -> dict[str, Any]:
+    record: dict[str, Any] = {"verdict": str(cell.verdict)}
+    if cell.reason and cell.verdict is not Verdict.NOT_SUPPORTED:  # the row says that already
+        record["reason"] = cell.reason
+    return record | ({"expected": asdict(cell.expected)} if cell.expected else {})
+
+
+def _cell_from_json(record: Mapping[str, Any]) -> Cell:
+    expected = ExpectedFailure(**record["expected"]) if "expected" in record else None
+    return Cell(Verdict(record["verdict"]), record.get("reason", ""), expected)
 
 
 def _row_from_json(record: Mapping[str, Any]) -> Row:
-    cells = {
-        column: Cell(Verdict(cell["verdict"]), cell.get("reason", ""))
-        for column, cell in record["cells"].items()
-    }
+    cells = {column: _cell_from_json(cell) for column, cell in record["cells"].items()}
     known = {**record, "level": Level(record["level"]), "affects": tuple(record["affects"]), "cells": cells}
     return Row(**known)

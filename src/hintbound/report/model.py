@@ -22,7 +22,8 @@ class ProfileResult(StrEnum):
 
     SUCCESS = "success"
     PARTIAL = "partial"
-    """Nothing failed, but a behaviour was skipped or could not be judged: not conformant."""
+    """Nothing failed unexpectedly, but a behaviour was skipped, could not be judged, or failed as was
+    expected: not conformant."""
     FAILURE = "failure"
 
 
@@ -52,6 +53,23 @@ class ClusterInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class ExpectedFailure:
+    """What a vendor said beforehand of a failure, in the file given with `--xfails`."""
+
+    reason: str
+    expires: str
+    """The last day on which it is expected: `2027-01-31`."""
+    issue: str = ""
+    """The address of where it is worked on; may be empty."""
+    where: str = ""
+    """`FILE:LINE` of the entry."""
+
+    def __str__(self) -> str:
+        """For reports: `expected until 2027-01-31: REASON (ISSUE)`."""
+        return f"expected until {self.expires}: {self.reason}{f' ({self.issue})' if self.issue else ''}"
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What one behaviour came to."""
 
@@ -78,6 +96,13 @@ class Outcome:
     """Components that it had of its own: version, and the gates in which they differ from the cluster's."""
     repro: str = ""
     """The command that runs this behaviour again."""
+    expected: ExpectedFailure | None = None
+    """A failure that was expected: it stays a failure, and does not make the run fail."""
+
+    @property
+    def counted(self) -> Verdict:
+        """What it counts as in the verdict of a run."""
+        return Verdict.PASS if self.expected else self.verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,20 +114,31 @@ class Statistics:
     unknown: int = 0
     skipped: int = 0
     not_supported: int = 0
+    expected: int = 0
+    """Failures that were expected; `failed` are the others."""
 
     @classmethod
     def of(cls, outcomes: Iterable[Outcome]) -> Statistics:
         """Count."""
-        counts = Counter(outcome.verdict for outcome in outcomes)
+        counts = Counter(EXPECTED_FAIL if outcome.expected else outcome.verdict for outcome in outcomes)
         return cls(*(counts[verdict] for verdict in _COUNTED))
 
-    def items(self) -> list[tuple[Verdict, int]]:
+    def items(self) -> list[tuple[str, int]]:
         """Every verdict with its count, also zero, in a fixed order."""
-        numbers = (self.passed, self.failed, self.unknown, self.skipped, self.not_supported)
+        numbers = (self.passed, self.failed, self.unknown, self.skipped, self.not_supported, self.expected)
         return list(zip(_COUNTED, numbers, strict=True))
 
 
-_COUNTED: Final = (Verdict.PASS, Verdict.FAIL, Verdict.UNKNOWN, Verdict.SKIP, Verdict.NOT_SUPPORTED)
+EXPECTED_FAIL: Final = "expected-fail"
+"""How reports name a failure that was expected, where all others name a verdict."""
+_COUNTED: Final[tuple[str, ...]] = (
+    Verdict.PASS,
+    Verdict.FAIL,
+    Verdict.UNKNOWN,
+    Verdict.SKIP,
+    Verdict.NOT_SUPPORTED,
+    EXPECTED_FAIL,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,18 +215,22 @@ class Run:
 
 
 def run_verdict(outcomes: Sequence[Outcome]) -> Verdict:
-    """The verdict of a run that came to its end: fail > unknown > pass; nothing judged is unknown."""
-    return worst(outcome.verdict for outcome in outcomes)
+    """The verdict of a run that came to its end: fail > unknown > pass; nothing judged is unknown.
+
+    A failure that was expected counts as a pass; that the run is not conformant all the same is said by
+    `profile_result`.
+    """
+    return worst(outcome.counted for outcome in outcomes)
 
 
 def profile_result(outcomes: Sequence[Outcome]) -> ProfileResult:
     """What the behaviours of one level came to together.
 
-    One skipped or unjudged behaviour makes it partial, and so does having judged none; a behaviour that does
-    not apply to these versions and gates does not count.
+    One skipped or unjudged behaviour, or one whose failure was expected, makes it partial, and so does having
+    judged none; a behaviour that does not apply to these versions and gates does not count.
     """
     verdicts = [outcome.verdict for outcome in outcomes if outcome.verdict is not Verdict.NOT_SUPPORTED]
-    if Verdict.FAIL in verdicts:
+    if any(outcome.counted is Verdict.FAIL for outcome in outcomes):
         return ProfileResult.FAILURE
     if verdicts and all(verdict is Verdict.PASS for verdict in verdicts):
         return ProfileResult.SUCCESS
@@ -246,4 +286,6 @@ def _outcome(record: Mapping[str, Any]) -> Outcome:
     values["level"] = Level(record["level"])
     if record.get("severity"):
         values["severity"] = Severity(record["severity"])
+    if record.get("expected"):
+        values["expected"] = ExpectedFailure(**_fields(ExpectedFailure, record["expected"]))
     return Outcome(**values)

@@ -14,26 +14,44 @@ from hintbound.protocol import (
     Severity,
     Verdict,
 )
-from hintbound.report.model import ComponentInfo, Outcome, Run, Statistics
+from hintbound.report.model import EXPECTED_FAIL, ComponentInfo, Outcome, Run, Statistics
 
-_WORST_FIRST: Final = (Verdict.FAIL, Verdict.UNKNOWN, Verdict.SKIP, Verdict.NOT_SUPPORTED, Verdict.PASS)
+_WORST_FIRST: Final[tuple[str, ...]] = (
+    Verdict.FAIL,
+    Verdict.UNKNOWN,
+    EXPECTED_FAIL,
+    Verdict.SKIP,
+    Verdict.NOT_SUPPORTED,
+    Verdict.PASS,
+)
 _GATE: Final = re.compile(r"\bgate\(\s*[\w-]+\s*,\s*(\w+)\s*\)")
 
 
 def worst_first(outcomes: Iterable[Outcome]) -> list[Outcome]:
     """Failures, then what was not judged, then passes; violations before hazards; else as they ran."""
-    return sorted(outcomes, key=lambda o: (_WORST_FIRST.index(o.verdict), o.severity is Severity.HAZARD))
+    return sorted(
+        outcomes,
+        key=lambda o: (
+            _WORST_FIRST.index(EXPECTED_FAIL if o.expected else o.verdict),
+            o.severity is Severity.HAZARD,
+        ),
+    )
 
 
 def sentence(run: Run) -> str:
     """The verdict of a run in one sentence."""
     counts = Statistics.of(run.outcomes)
-    judged = counts.passed + counts.failed
+    judged = counts.passed + counts.failed + counts.expected
     on = f" on Kubernetes {', '.join(versions)}" if (versions := kubernetes_versions(run)) else ""
     if run.verdict is Verdict.FAIL:
-        do = "does" if counts.failed == 1 else "do"
-        text = f"Fail: {counts.failed} of {_count(judged, 'judged behaviour')} {do} not hold{on}"
+        text = (
+            f"Fail: {counts.failed} of {_count(judged, 'judged behaviour')} {_do(counts.failed)} not hold{on}"
+        )
+        text += f"; {counts.expected} more fail as was expected" if counts.expected else ""
         text += f"; {counts.unknown} more could not be judged" if counts.unknown else ""
+    elif run.verdict is Verdict.PASS and counts.expected:
+        text = f"Pass, but not conformant: {counts.expected} of {_count(judged, 'judged behaviour')} "
+        text += f"{_do(counts.expected)} not hold, as was expected{on}"
     elif run.verdict is Verdict.PASS:
         all_of_them = (
             "the one judged behaviour holds" if judged == 1 else f"all {judged} judged behaviours hold"
@@ -42,11 +60,16 @@ def sentence(run: Run) -> str:
     elif counts.unknown:
         behaviours = _count(counts.unknown + judged, "behaviour")
         text = f"Unknown: {counts.unknown} of {behaviours} could not be judged{on}"
+        text += f"; {counts.expected} more fail as was expected" if counts.expected else ""
     elif judged:
         text = f"Unknown: {_count(counts.passed, 'behaviour')} passed{on}"
     else:
         text = f"Unknown: nothing was judged{on}"
     return f"{text}; {run.reason}." if run.reason else f"{text}."
+
+
+def _do(number: int) -> str:
+    return "does" if number == 1 else "do"
 
 
 def kubernetes_versions(run: Run) -> list[str]:
