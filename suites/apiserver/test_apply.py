@@ -41,6 +41,7 @@ async def waiting_preemptor(arena: Arena) -> tuple[Pod, str]:
     source="KEP-555 server-side apply; measured 1.33.13-1.37.2",
 )
 async def test_applier_owns_the_hint(arena: Arena) -> None:
+    """A hint is applied and applied away again by the same manager; `managedFields` are read each time."""
     pod = await arena.pod(scheduler="hintbound-nobody")
 
     applied = await arena.accepted(arena.apply_hint(pod, "node-a", manager="one"))
@@ -57,6 +58,7 @@ async def test_applier_owns_the_hint(arena: Arena) -> None:
     source="KEP-555 server-side apply, reset fields; measured 1.33.13-1.37.2",
 )
 async def test_apply_to_the_pod_itself_is_ignored(arena: Arena) -> None:
+    """The pod's author applies a label and a hint to the pod itself."""
     author = arena.client(Actor.AUTHOR)
     pod = await arena.pod(scheduler="hintbound-nobody")
     body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": pod.name, "labels": {"app": "web"}}}
@@ -78,6 +80,8 @@ async def test_apply_to_the_pod_itself_is_ignored(arena: Arena) -> None:
     source="KEP-555 server-side apply; measured 1.33.13-1.37.2",
 )
 async def test_apply_conflicts_with_the_scheduler(arena: Arena) -> None:
+    """A victim with a long grace period keeps its preemptor nominated; another node is applied to the
+    preemptor."""
     preemptor, node = await waiting_preemptor(arena)
     assert owners(await arena.now(preemptor)) == {("kube-scheduler", "Update", "status")}
 
@@ -96,6 +100,8 @@ async def test_apply_conflicts_with_the_scheduler(arena: Arena) -> None:
     source="KEP-555 server-side apply; measured 1.33.13-1.37.2",
 )
 async def test_same_value_is_shared(arena: Arena) -> None:
+    """A victim with a long grace period keeps its preemptor nominated; the same node is applied to it and
+    applied away."""
     preemptor, node = await waiting_preemptor(arena)
 
     shared = await arena.accepted(arena.apply_hint(preemptor, node, manager="one"))
@@ -114,6 +120,8 @@ async def test_same_value_is_shared(arena: Arena) -> None:
     source="KEP-555 server-side apply; measured 1.33.13-1.37.2",
 )
 async def test_forced_apply_is_undone_by_the_scheduler(arena: Arena) -> None:
+    """A victim with a long grace period keeps its preemptor nominated; another node is applied to it by
+    force."""
     preemptor, node = await waiting_preemptor(arena)
 
     forced = await arena.accepted(arena.apply_hint(preemptor, "node-b", manager="one", force=True))
@@ -135,6 +143,8 @@ async def test_forced_apply_is_undone_by_the_scheduler(arena: Arena) -> None:
     source="KEP-555 server-side apply; measured 1.33.13-1.37.2",
 )
 async def test_patch_by_the_same_client_is_another_manager(arena: Arena) -> None:
+    """One client applies a hint, changes it by a merge patch under the same manager name, and applies a
+    third."""
     pod = await arena.pod(scheduler="hintbound-nobody")
     await arena.apply_hint(pod, "node-a", manager="one")
 
@@ -161,6 +171,8 @@ async def test_patch_by_the_same_client_is_another_manager(arena: Arena) -> None
     source="KEP-555 server-side apply, KEP-5278 C2; measured 1.33.13-1.37.2",
 )
 async def test_reapplying_brings_the_hint_back(arena: Arena) -> None:
+    """A hint at a node that is too small is applied to a gated pod; once the scheduler has cleared it, it is
+    applied again."""
     (small,) = await arena.nodes(1, cpu="1")
     pod = await arena.gated_pod(cpu="2")
 
@@ -184,6 +196,7 @@ async def test_reapplying_brings_the_hint_back(arena: Arena) -> None:
     source="KEP-555 server-side apply, KEP-5278 C1; measured 1.34.0-1.37.2 with the gate on",
 )
 async def test_reapplying_to_a_bound_pod_is_refused(arena: Arena) -> None:
+    """A hint is applied, the pod is bound by hand, and the hint is applied again."""
     pod = await arena.pod(scheduler="hintbound-nobody")
     await arena.apply_hint(pod, "node-a", manager="one")
     await arena.bind(pod, "node-a")
@@ -205,6 +218,7 @@ async def test_reapplying_to_a_bound_pod_is_refused(arena: Arena) -> None:
     source="kubernetes BindingREST; measured 1.34.0-1.37.2 with the gate on",
 )
 async def test_binding_leaves_the_owner(arena: Arena) -> None:
+    """A hint is applied and the pod bound by hand; then `managedFields` are read."""
     pod = await arena.pod(scheduler="hintbound-nobody")
     await arena.apply_hint(pod, "node-a", manager="one")
 
@@ -226,6 +240,7 @@ async def test_binding_leaves_the_owner(arena: Arena) -> None:
     source="KEP-555 server-side apply; measured 1.33.13-1.37.2 with the gate off or absent",
 )
 async def test_reapplying_to_a_bound_pod_brings_the_hint_back(arena: Arena) -> None:
+    """A hint is applied, the pod bound by hand elsewhere, the hint cleared by a patch and applied again."""
     pod = await arena.pod(scheduler="hintbound-nobody")
     await arena.apply_hint(pod, "node-a", manager="one")
     await arena.bind(pod, "node-b")

@@ -17,6 +17,7 @@ from hintbound.plugin import Arena, behaviour
     source="KEP-5278; measured 1.34.0-1.37.2 with the gate on",
 )
 async def test_bound_pod_refuses_a_hint(arena: Arena) -> None:
+    """A pod that was created on a node is hinted to another node, to its own, and to none."""
     pod = await arena.pod(node="node-a")
 
     for node in ("node-b", "node-a"):
@@ -41,6 +42,7 @@ async def test_bound_pod_refuses_a_hint(arena: Arena) -> None:
     source="KEP-5278; measured 1.33.13-1.37.2 with the gate off or absent",
 )
 async def test_bound_pod_takes_a_hint(arena: Arena) -> None:
+    """A pod that was created on a node is hinted to another node, to its own, and to none."""
     pod = await arena.pod(node="node-a")
 
     for node in ("node-b", "node-a"):

@@ -12,6 +12,7 @@ from hintbound.plugin.pods import pod_manifest
     source="kubernetes#133181; measured 1.33.13-1.37.2",
 )
 async def test_field_is_dropped_at_create(arena: Arena) -> None:
+    """A pod is created from a manifest with the field in its status, then read."""
     manifest = pod_manifest("pod", scheduler="hintbound-nobody")
 
     pod = await arena.create({**manifest, "status": {"nominatedNodeName": "some-node"}})

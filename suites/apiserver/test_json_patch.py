@@ -20,6 +20,8 @@ def only_if(path: str, value: str | None, node: str) -> list[dict[str, str | Non
     source="kubernetes apiserver patch handler; measured 1.33.13-1.37.2",
 )
 async def test_failed_test_is_invalid_without_cause(arena: Arena) -> None:
+    """JSON patches whose `test` fails, and one with a path that does not exist, are refused; the refusals are
+    compared."""
     pod = await arena.pod(scheduler="hintbound-nobody")
     await arena.hint(pod, "node-a")
 
@@ -43,6 +45,7 @@ async def test_failed_test_is_invalid_without_cause(arena: Arena) -> None:
     source="kubernetes apiserver patch handler; measured 1.33.13-1.37.2",
 )
 async def test_stale_version_is_a_conflict(arena: Arena) -> None:
+    """A JSON patch replaces metadata.resourceVersion by a stale one, then by the present one."""
     pod = await arena.pod(scheduler="hintbound-nobody")
     stale = (await arena.now(pod))["metadata"]["resourceVersion"]
     present = (await arena.hint(pod, "node-a"))["metadata"]["resourceVersion"]
@@ -67,6 +70,7 @@ async def test_stale_version_is_a_conflict(arena: Arena) -> None:
     source="RFC 6902 test, kubernetes apiserver patch handler; measured 1.33.13-1.37.2",
 )
 async def test_hint_only_if_empty(arena: Arena) -> None:
+    """Two JSON patches hint on condition that there is no hint yet."""
     pod = await arena.pod(scheduler="hintbound-nobody")
 
     first = await arena.accepted(arena.write_status(pod, only_if(FIELD, None, "node-a"), PatchType.JSON))
@@ -84,6 +88,7 @@ async def test_hint_only_if_empty(arena: Arena) -> None:
     source="RFC 6902 test, kubernetes apiserver patch handler; measured 1.33.13-1.37.2",
 )
 async def test_hint_only_if_unbound(arena: Arena) -> None:
+    """One JSON patch, on condition that there is no spec.nodeName, is sent to an unbound and a bound pod."""
     unbound = await arena.pod(scheduler="hintbound-nobody")
     bound = await arena.pod(node="node-a")
     patch = only_if("/spec/nodeName", None, "node-b")

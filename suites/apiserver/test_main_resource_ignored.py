@@ -14,6 +14,8 @@ from hintbound.protocol import Actor
     source="Kubernetes API conventions, status subresource; measured 1.33.13-1.37.2",
 )
 async def test_main_resource_leaves_the_field_alone(arena: Arena) -> None:
+    """PATCH and PUT of the pod, not of its status, try to set and to clear the field, with and without a hint
+    there."""
     author = arena.client(Actor.AUTHOR)
     pod = await arena.pod(scheduler="hintbound-nobody")
 

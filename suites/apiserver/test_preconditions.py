@@ -24,6 +24,8 @@ def hint_with(arena: Arena, pod_name: str, node: str, **metadata: str) -> dict[s
     source="kubernetes apiserver patch handler; measured 1.33.13-1.37.2",
 )
 async def test_stale_version_is_a_conflict(arena: Arena) -> None:
+    """A pod is read, hinted, and hinted anew with the resourceVersion from before, in each type of patch;
+    then with the present one."""
     pod = await arena.pod(scheduler="hintbound-nobody")
     stale = (await arena.now(pod))["metadata"]["resourceVersion"]
     await arena.hint(pod, "node-a")
@@ -48,6 +50,7 @@ async def test_stale_version_is_a_conflict(arena: Arena) -> None:
     source="Kubernetes API conventions, concurrency control; measured 1.33.13-1.37.2",
 )
 async def test_stale_put_is_a_conflict(arena: Arena) -> None:
+    """A pod is read, hinted by somebody else, and put back as it was read."""
     admin = arena.client(Actor.ADMIN)
     pod = await arena.pod(scheduler="hintbound-nobody")
     seen = await arena.now(pod)
@@ -72,6 +75,7 @@ async def test_stale_put_is_a_conflict(arena: Arena) -> None:
     source="kubernetes pod strategy AllowUnconditionalUpdate; measured 1.33.13-1.37.2",
 )
 async def test_without_version_the_last_writer_wins(arena: Arena) -> None:
+    """Writers that have not seen the hint overwrite it, by a PATCH and by a PUT without resourceVersion."""
     admin = arena.client(Actor.ADMIN)
     pod = await arena.pod(scheduler="hintbound-nobody")
     unaware = await arena.now(pod)
@@ -93,6 +97,7 @@ async def test_without_version_the_last_writer_wins(arena: Arena) -> None:
     source="kubernetes ValidateObjectMetaUpdate; measured 1.33.13-1.37.2",
 )
 async def test_wrong_uid_in_a_patch_is_invalid(arena: Arena) -> None:
+    """A hint is sent with the uid of another pod, in each type of patch; then with the right one."""
     pod, other = [await arena.pod(scheduler="hintbound-nobody") for _ in range(2)]
 
     for patch_type in PARTIAL:
@@ -113,6 +118,7 @@ async def test_wrong_uid_in_a_patch_is_invalid(arena: Arena) -> None:
     source="kubernetes generic registry store, storage preconditions; measured 1.33.13-1.37.2",
 )
 async def test_wrong_uid_in_a_put_is_a_conflict(arena: Arena) -> None:
+    """A status is put with the uid of another pod, with and without a resourceVersion."""
     admin = arena.client(Actor.ADMIN)
     pod, other = [await arena.pod(scheduler="hintbound-nobody") for _ in range(2)]
     astray = await arena.now(pod)

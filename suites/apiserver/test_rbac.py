@@ -14,6 +14,8 @@ from hintbound.protocol import Actor
     source="Kubernetes RBAC, subresources; measured 1.33.13-1.37.2",
 )
 async def test_status_patcher_may_nothing_else(arena: Arena) -> None:
+    """The nominator, whose role allows `patch pods/status` alone, tries to read, patch, replace, delete and
+    bind its pod."""
     nominator = arena.client(Actor.NOMINATOR)
     pod = await arena.pod(scheduler="hintbound-nobody")
     await arena.accepted(arena.hint(pod, "node-a"))

@@ -40,6 +40,7 @@ async def told_by_the_watch(arena: Arena, watched: str, *acts: Callable[[Pod], A
     source="kubernetes pod ToSelectableFields; measured 1.33.13-1.37.2",
 )
 async def test_list_by_nomination(arena: Arena) -> None:
+    """Pods hinted to one node, to another and to none are listed by both selectors."""
     observer = arena.client(Actor.OBSERVER)
     to_a, to_b, to_none = [await arena.pod(scheduler="hintbound-nobody") for _ in range(3)]
     await arena.hint(to_a, "node-a")
@@ -59,6 +60,7 @@ async def test_list_by_nomination(arena: Arena) -> None:
     source="kubernetes pod ToSelectableFields; measured 1.33.13-1.37.2",
 )
 async def test_list_of_waiting_nominations(arena: Arena) -> None:
+    """A hinted pod, one that is hinted and bound, and one without a hint are listed by the selector."""
     observer = arena.client(Actor.OBSERVER)
     hinted, bound, _plain = [await arena.pod(scheduler="hintbound-nobody") for _ in range(3)]
     await arena.hint(hinted, "node-a")
@@ -80,6 +82,7 @@ async def test_list_of_waiting_nominations(arena: Arena) -> None:
     source="kubernetes watch cache, selector transitions; measured 1.33.13-1.37.2",
 )
 async def test_watch_by_nomination(arena: Arena) -> None:
+    """Under a watch with the selector one pod is hinted, hinted elsewhere, hinted back and cleared."""
     told = await told_by_the_watch(
         arena,
         "node-a",
@@ -102,6 +105,7 @@ async def test_watch_by_nomination(arena: Arena) -> None:
     source="KEP-5278 C1, kubernetes watch cache; measured 1.34.0-1.37.2 with the gate on",
 )
 async def test_watch_by_nomination_ends_with_the_binding(arena: Arena) -> None:
+    """Under a watch with the selector a pod is hinted and bound by hand."""
     told = await told_by_the_watch(
         arena, "node-a", lambda pod: arena.hint(pod, "node-a"), lambda pod: arena.bind(pod, "node-a")
     )
@@ -121,6 +125,7 @@ async def test_watch_by_nomination_ends_with_the_binding(arena: Arena) -> None:
     source="KEP-5278, kubernetes watch cache; measured 1.33.13-1.37.2 with the gate off or absent",
 )
 async def test_watch_by_nomination_goes_on_after_the_binding(arena: Arena) -> None:
+    """Under a watch with the selector a pod is hinted and bound by hand."""
     told = await told_by_the_watch(
         arena, "node-a", lambda pod: arena.hint(pod, "node-a"), lambda pod: arena.bind(pod, "node-a")
     )

@@ -15,6 +15,7 @@ ACCEPTED = ("a" * 253, "n" * 64, "1.2.3.4", "node.example.com", "no-such-node", 
     source="kubernetes validation.ValidatePodStatusUpdate; measured 1.33.13-1.37.2",
 )
 async def test_only_node_names_are_accepted(arena: Arena) -> None:
+    """Names that a node can have, and names, numbers and texts that none can, are written in turn."""
     pod = await arena.pod(scheduler="hintbound-nobody")
 
     for refused in REFUSED:

@@ -12,6 +12,8 @@ from hintbound.plugin import Arena, behaviour, nomination
     source="kubernetes pod status strategy; measured 1.33.13-1.37.2",
 )
 async def test_metadata_comes_with_the_hint(arena: Arena) -> None:
+    """One merge patch carries a hint, an annotation and a label; the recorded versions of the pod are
+    compared."""
     pod = await arena.pod(scheduler="hintbound-nobody")
     before = (await arena.now(pod))["metadata"]
     mark = {"annotations": {"hint.example.com/by": "me"}, "labels": {"hint.example.com/hinted": "yes"}}
@@ -42,6 +44,8 @@ async def test_metadata_comes_with_the_hint(arena: Arena) -> None:
     source="kubernetes podStatusStrategy.PrepareForUpdate; measured 1.33.13-1.37.2",
 )
 async def test_other_fields_are_ignored(arena: Arena) -> None:
+    """One merge patch carries a hint and fields that the status does not own; the pod is compared with what
+    it was."""
     pod = await arena.gated_pod(scheduler="hintbound-nobody")
     before = await arena.now(pod)
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "owner", "uid": "no-such-uid"}
@@ -68,6 +72,7 @@ async def test_other_fields_are_ignored(arena: Arena) -> None:
     source="kubernetes validation.ValidatePodStatusUpdate; measured 1.33.13-1.37.2",
 )
 async def test_qos_class_is_immutable(arena: Arena) -> None:
+    """One patch carries a hint and another qosClass."""
     pod = await arena.pod(scheduler="hintbound-nobody")
 
     wish = {"qosClass": "BestEffort", "nominatedNodeName": "node-a"}
@@ -85,6 +90,7 @@ async def test_qos_class_is_immutable(arena: Arena) -> None:
     source="kubernetes ValidateObjectMetaUpdate; measured 1.33.13-1.37.2",
 )
 async def test_deletion_grace_period_is_immutable(arena: Arena) -> None:
+    """One patch carries a hint and a deletionGracePeriodSeconds."""
     pod = await arena.pod(scheduler="hintbound-nobody")
 
     wish = {"metadata": {"deletionGracePeriodSeconds": 1}, "status": {"nominatedNodeName": "node-a"}}
@@ -103,6 +109,7 @@ async def test_deletion_grace_period_is_immutable(arena: Arena) -> None:
     source="KEP-2885 server-side field validation; measured 1.33.13-1.37.2",
 )
 async def test_misspelt_field_is_dropped(arena: Arena) -> None:
+    """`nominatedNode` is patched, with the usual and with strict field validation."""
     pod = await arena.pod(scheduler="hintbound-nobody")
     before = await arena.now(pod)
     typo = {"status": {"nominatedNode": "node-a"}}

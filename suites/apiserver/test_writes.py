@@ -13,6 +13,7 @@ from hintbound.plugin.pods import Pod, pod_manifest
     source="kubernetes etcd3 store, no-op updates; measured 1.33.13-1.37.2",
 )
 async def test_same_value_makes_no_version(arena: Arena) -> None:
+    """The same hint is written twice; answers and recorded versions are compared."""
     pod = await arena.pod(scheduler="hintbound-nobody")
     first = await arena.hint(pod, "node-a")
 
@@ -30,6 +31,7 @@ async def test_same_value_makes_no_version(arena: Arena) -> None:
     source="Kubernetes API conventions, metadata.generation; measured 1.33.13-1.37.2",
 )
 async def test_generation_does_not_move(arena: Arena) -> None:
+    """A hint is set, changed and cleared; the generation is read from each answer."""
     pod = await arena.pod(scheduler="hintbound-nobody")
     before = (await arena.now(pod))["metadata"].get("generation")
 
@@ -47,6 +49,7 @@ async def test_generation_does_not_move(arena: Arena) -> None:
     source="Kubernetes API concepts, dry run; measured 1.33.13-1.37.2",
 )
 async def test_dry_run_stores_nothing(arena: Arena) -> None:
+    """A hint is written with `dryRun=All`; the answer, the pod and its recorded versions are compared."""
     pod = await arena.pod(scheduler="hintbound-nobody")
 
     wish = {"status": {"nominatedNodeName": "node-a"}}
@@ -65,6 +68,7 @@ async def test_dry_run_stores_nothing(arena: Arena) -> None:
     source="kubernetes apiserver patch handler; measured 1.33.13-1.37.2",
 )
 async def test_absent_pod_is_not_found(arena: Arena) -> None:
+    """A hint is sent in each type of patch for a pod that was never created."""
     absent = Pod(arena.namespace, "no-such-pod", "")
     hint = {"status": {"nominatedNodeName": "node-a"}}
     partial = {**pod_manifest(absent.name, scheduler="hintbound-nobody"), **hint}
@@ -85,6 +89,7 @@ async def test_absent_pod_is_not_found(arena: Arena) -> None:
     source="kubernetes validation.ValidatePodStatusUpdate; measured 1.33.13-1.37.2",
 )
 async def test_terminating_pod_takes_a_hint(arena: Arena) -> None:
+    """A pod that a finalizer holds is deleted and then hinted."""
     pod = await arena.pod(scheduler="hintbound-nobody", finalizers=["hintbound.dev/held"])
     await arena.delete(pod)
 

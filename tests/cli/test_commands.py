@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from hintbound import __version__, assets, cli
 from hintbound.errors import CannotStart
+from hintbound.plugin import catalogue
 
 
 def call(*words: str) -> Result:
@@ -117,15 +118,32 @@ def test_a_behaviour_is_explained_to_who_has_never_seen_it() -> None:
     shown = call("explain", "nnn-clear-no-nodes").output
     for word in (
         "NNN-CLEAR-NO-NODES",
-        "must      In a cluster without nodes a failed attempt clears the hint.",
-        "why       The cluster that needs its autoscaler most",
-        "applies   not (version(scheduler,",
-        "needs     FAKE_NODES, alone on a control plane of its own",
-        "source    KEP-5278 C3",
-        "file      suites/scheduler/clearing/test_no_nodes.py::test_hint_is_cleared_without_nodes",
-        "judge it  hintbound run --profile all --behaviour NNN-CLEAR-NO-NODES",
+        "must        In a cluster without nodes a failed attempt clears the hint.",
+        "why         The cluster that needs its autoscaler most",
+        "applies     kube-scheduler is not 1.34 or kube-scheduler has NominatedNodeNameForExpectation off",
+        "affects     nominator, autoscaler",
+        "tested      On a control plane of its own without any node",
+        "if it fails a nominator that hints again at once",
+        "needs       FAKE_NODES, alone on a control plane of its own",
+        "https://github.com/kubernetes/enhancements/issues/5278\n",
+        "https://github.com/kubernetes/kubernetes/issues/135007\n",
+        "The release notes of 1.34 say that hints are kept",
+        "docs/findings/release-1-34-promises-to-keep-hints.md",
+        "file        suites/scheduler/clearing/test_no_nodes.py::test_hint_is_cleared_without_nodes",
+        "judge it    hintbound run --profile all --behaviour NNN-CLEAR-NO-NODES\n",
+        "expectation gate: NominatedNodeNameForExpectation of kube-scheduler",
     ):
         assert word in shown, shown
+
+
+def test_every_explanation_fits_a_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    entries = catalogue.collect()
+    monkeypatch.setattr(catalogue, "collect", lambda _paths: entries)
+    for entry in entries:
+        lines = call("explain", entry.behaviour.id).output.splitlines()
+        assert len(lines) <= 40, entry.behaviour.id
+        prose = [line for line in lines if "hintbound run" not in line and "suites/" not in line]
+        assert all(len(line) <= 110 for line in prose if "http" not in line), entry.behaviour.id
 
 
 def test_a_reader_of_a_list_may_go_away(tmp_path: Path) -> None:

@@ -161,3 +161,27 @@ def test_a_condition_tells_which_gates_it_speaks_of() -> None:
     condition = Condition("gate(apiserver, A) and not (gate(scheduler, B) or version(scheduler, '<1.36'))")
     assert sorted(condition.gates()) == [(API, "A"), (SCHEDULER, "B")]
     assert (Condition("").gates(), str(Condition(""))) == ([], "always")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "always"),
+        ("gate(apiserver, Some)", "kube-apiserver has Some on"),
+        ("not gate(scheduler, Some)", "kube-scheduler has Some off or lacks it"),
+        ('version(scheduler, ">=1.35")', "kube-scheduler is 1.35 or newer"),
+        ('not version(scheduler, "<1.37")', "kube-scheduler is 1.37 or newer"),
+        ('not version(scheduler, "==1.34.2")', "kube-scheduler is not 1.34.2"),
+        (
+            'not (version(scheduler, "==1.34") and gate(scheduler, Some))',
+            "kube-scheduler is not 1.34 or kube-scheduler has Some off or lacks it",
+        ),
+        (
+            'gate(scheduler, A) and (version(scheduler, ">1.35") or not gate(apiserver, B))',
+            "kube-scheduler has A on and (kube-scheduler is newer than 1.35 or kube-apiserver has B off or "
+            "lacks it)",
+        ),
+    ],
+)
+def test_a_condition_can_be_said_in_words(text: str, words: str) -> None:
+    assert Condition(text).in_words() == words

@@ -11,6 +11,7 @@ from hintbound import data
 from hintbound.plugin import catalogue
 from hintbound.plugin.catalogue import Entry
 from hintbound.protocol import Level, Severity
+from hintbound.report import glossary
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +29,8 @@ def test_every_behaviour_says_what_a_reader_needs(entries: list[Entry]) -> None:
         behaviour = entry.behaviour
         assert re.fullmatch(r"[A-Z`].*\.", behaviour.must), f"{behaviour.id}: must is no sentence"
         assert re.fullmatch(r"[A-Z0-9`].*\.", behaviour.why), f"{behaviour.id}: why is no sentence"
+        assert re.fullmatch(r"[A-Z`].{30,220}\.", entry.tested), f"{behaviour.id}: how is it tested?"
+        assert glossary.usual_cause(entry.file), f"{behaviour.id}: what does its failure come from?"
         assert entry.about, f"{behaviour.id}: its file says nothing of itself"
         path, _, test = entry.file.partition("::")
         assert (data.folder("suites").parent / path).is_file()

@@ -66,16 +66,13 @@ def _side(text: str) -> _Side:
 
 
 def _column(text: str) -> _Side:
-    from hintbound import data
-    from hintbound.report.matrix import Matrix
+    from hintbound.report import shipped
 
-    try:
-        stored = (data.folder("docs") / "matrix.json").read_text()
-    except FileNotFoundError:
+    matrix = shipped.matrix()
+    if matrix is None:
         raise CannotStart(
             f"{text!r} is no run, and there is no matrix to look it up in.", next_step="Run `make matrix`."
-        ) from None
-    matrix = Matrix.from_json(json.loads(stored))
+        )
     column = matrix.column(text)
     return _Side(column.id, matrix.outcomes(column))
 

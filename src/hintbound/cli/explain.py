@@ -1,18 +1,30 @@
-"""`hintbound explain ID`: one behaviour for a reader who has never seen it."""
+"""`hintbound explain ID`: one behaviour for a reader who has never seen it, nor the KEP."""
 
 from __future__ import annotations
 
 import shlex
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import click
+
+from hintbound.protocol import Level, Severity
+
+if TYPE_CHECKING:
+    from hintbound.plugin.catalogue import Entry
+
+WIDTH = 100
+"""Columns of a line; commands and addresses may be longer."""
 
 
 @click.command()
 @click.argument("behaviour_id", metavar="ID")
 @click.argument("paths", nargs=-1)
 def command(behaviour_id: str, paths: tuple[str, ...]) -> None:
-    """Explain the behaviour ID: its sentence, why it matters, when it applies, where it stands, how to judge
-    it."""
+    """Explain the behaviour ID: its sentence and terms, why it matters, on which versions it applies, how it
+    is tested, what to do."""
     from hintbound.errors import one_of
     from hintbound.plugin import catalogue
 
@@ -21,23 +33,73 @@ def command(behaviour_id: str, paths: tuple[str, ...]) -> None:
     if entry is None:
         listing = shlex.join(["hintbound", "list", "behaviours", *paths])
         raise one_of("behaviour", behaviour_id, sorted(entries), listing=listing)
+    click.secho(entry.behaviour.id, bold=True)
+    for name, text in _rows(entry):
+        if text:
+            click.echo(_row(name, text))
+
+
+def _rows(entry: Entry) -> Iterator[tuple[str, str]]:
+    from hintbound.report import glossary, shipped
+
     behaviour = entry.behaviour
+    known = shipped.matrix()
+    default = shipped.by_default(behaviour.id, known) if known and behaviour.applies.text else ""
     capabilities = ", ".join(sorted(map(str, behaviour.needs))) or "nothing beyond an apiserver"
-    alone = ", alone on a control plane of its own" if behaviour.exclusive else ""
-    rows = {
-        "must": behaviour.must,
-        "why": behaviour.why,
-        "applies": str(behaviour.applies),
-        "affects": ", ".join(behaviour.affects),
-        "advice": behaviour.advice,
-        "level": f"{behaviour.level}; if broken: {behaviour.severity}",
-        "needs": f"{capabilities}{alone}",
-        "features": ", ".join(sorted(map(str, behaviour.features))),
-        "source": behaviour.source,
-        "about": entry.about,
-        "file": entry.file,
-        "judge it": shlex.join(["hintbound", "run", "--profile", "all", "--behaviour", behaviour.id]),
-    }
-    click.secho(behaviour.id, bold=True)
-    for name, text in ((name, text) for name, text in rows.items() if text):
-        click.echo(f"  {name:<9} {text}")
+    yield "must", behaviour.must
+    yield "why", behaviour.why
+    yield "applies", behaviour.applies.in_words() + (f"\nby default: {default}" if default else "")
+    yield "affects", ", ".join(behaviour.affects)
+    yield "advice", behaviour.advice
+    yield "tested", entry.tested or entry.about
+    yield "if it fails", glossary.usual_cause(entry.file)
+    yield "kind", f"{_LEVELS[behaviour.level]}; {_SEVERITIES[behaviour.severity]}"
+    yield "needs", capabilities + (", alone on a control plane of its own" if behaviour.exclusive else "")
+    yield "features", ", ".join(sorted(map(str, behaviour.features)))
+    source = "; ".join(part for part in behaviour.source.split("; ") if not part.startswith("docs/findings/"))
+    yield "source", "\n".join((source, *glossary.links(source)))
+    yield "findings", "\n".join(_findings(behaviour.id))
+    yield "file", entry.file
+    yield "judge it", shlex.join(["hintbound", "run", "--profile", "all", "--behaviour", behaviour.id])
+    said = " ".join((behaviour.id, behaviour.must, behaviour.why, behaviour.applies.text, entry.tested))
+    yield "terms", "\n".join(f"{term.name}: {term.meaning}" for term in glossary.terms_in(said))
+
+
+_LEVELS: Final = {
+    Level.CORE: "core: needs neither restarts nor several apiservers",
+    Level.EXTENDED: "extended: needs restarts, several apiservers or a cluster of its own",
+}
+_SEVERITIES: Final = {
+    Severity.VIOLATION: "a failure is a violation of the protocol",
+    Severity.HAZARD: "a hazard: legal but harmful, so a failure can be an improvement",
+}
+
+
+def _findings(behaviour: str) -> Iterator[str]:
+    """Title and place of each page that tells of it. Raises CannotStart for a page that cannot be read."""
+    from hintbound import data
+    from hintbound.report import findings
+
+    folder = data.folder("docs") / "findings"
+    for finding in findings.read(folder):
+        if behaviour in finding.behaviours:
+            page = folder / f"{finding.name}.md"
+            here = page.is_relative_to(Path.cwd())
+            yield f"{finding.title}: {page.relative_to(Path.cwd()) if here else page}"
+
+
+def _row(name: str, text: str) -> str:
+    """A name beside its text; only prose is wrapped."""
+    indent = " " * 14
+    lines: list[str] = []
+    for line in text.splitlines():
+        prose = not line.startswith(("http", "hintbound ", "suites/"))
+        lines += textwrap.wrap(line, WIDTH - len(indent), **_WHOLE_WORDS) if prose else [line]
+    return f"  {name:<12}" + f"\n{indent}".join(lines)
+
+
+_WHOLE_WORDS: Final[dict[str, Any]] = {
+    "subsequent_indent": "  ",
+    "break_long_words": False,
+    "break_on_hyphens": False,
+}

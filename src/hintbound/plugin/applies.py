@@ -59,6 +59,10 @@ class Condition:
         """Whether it applies to a cluster of these facts. Raises Unreadable."""
         return self._tree is None or _evaluate(self._tree, facts)
 
+    def in_words(self) -> str:
+        """For who does not know the language: `kube-scheduler is 1.35 or newer and has Gate on`."""
+        return "always" if self._tree is None else _words(self._tree)
+
     def gates(self) -> list[tuple[ComponentKind, str]]:
         """The gates it speaks of: those that matter to a reader of its verdict."""
         calls = [] if self._tree is None else [n for n in ast.walk(self._tree) if isinstance(n, ast.Call)]
@@ -100,6 +104,37 @@ def _check_call(node: ast.Call, text: str) -> None:
     fits = bool(word(wanted)) if name == "gate" else comparison(wanted) is not None
     if not fits:
         raise ValueError(f"applies={text!r}: {ast.unparse(wanted)} cannot stand there; {_FORMS[name]}")
+
+
+_SAID = {">=": "{} or newer", "<=": "{} or older", "==": "{}", "<": "older than {}", ">": "newer than {}"}
+_OPPOSITE = {">=": "<", "<": ">=", "<=": ">", ">": "<="}
+
+
+def _words(node: ast.expr, *, negated: bool = False, inside: bool = False) -> str:
+    """`inside`: it stands in another `and` or `or`, so its own needs brackets."""
+    match node:
+        case ast.BoolOp(op=op, values=values):
+            joint = " and " if isinstance(op, ast.And) is not negated else " or "
+            text = joint.join(_words(value, negated=negated, inside=True) for value in values)
+            return f"({text})" if inside else text
+        case ast.UnaryOp(operand=operand):
+            return _words(operand, negated=not negated, inside=inside)
+        case ast.Call(func=func, args=[component, wanted]):
+            kind = COMPONENTS[word(component)]
+            if word(func) == "gate":
+                return f"{kind} has {word(wanted)} {'off or lacks it' if negated else 'on'}"
+            return f"{kind} is {_version_in_words(wanted, negated)}"
+    raise AssertionError(ast.dump(node))
+
+
+def _version_in_words(wanted: ast.expr, negated: bool) -> str:
+    found = comparison(wanted)
+    assert found is not None
+    sign, minor, patch = found.groups()
+    version = f"1.{minor}{f'.{patch}' if patch else ''}"
+    if negated and sign == "==":
+        return f"not {version}"
+    return _SAID[_OPPOSITE[sign] if negated else sign].format(version)
 
 
 def _evaluate(node: ast.expr, facts: Facts) -> bool:

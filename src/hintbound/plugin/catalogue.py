@@ -29,6 +29,8 @@ class Entry:
     """`suites/...py::test_...`"""
     about: str
     """The first line of the test file's docstring."""
+    tested: str
+    """How: the test's docstring in one line; empty without one."""
 
 
 @dataclass(slots=True, eq=False)
@@ -43,7 +45,8 @@ class _Collector:
             if found := behaviour_of(function):
                 module = getattr(item, "module", None)
                 about = (getattr(module, "__doc__", "") or "").strip().partition("\n")[0]
-                self.entries.append(Entry(found, node_id(item), about))
+                tested = " ".join((function.__doc__ or "").split())
+                self.entries.append(Entry(found, node_id(item), about, tested))
 
 
 def arguments(paths: Sequence[str]) -> list[str]:

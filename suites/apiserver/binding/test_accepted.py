@@ -14,6 +14,7 @@ from hintbound.plugin import Arena, behaviour, nomination, scheduled
     source="kubernetes BindingREST; measured 1.33.13-1.37.2",
 )
 async def test_node_need_not_exist(arena: Arena) -> None:
+    """A pod of a scheduler that does not exist is bound by hand to a node that does not exist."""
     pod = await arena.pod(scheduler="hintbound-nobody")
 
     await arena.accepted(arena.bind(pod, "no-such-node"))
@@ -31,6 +32,7 @@ async def test_node_need_not_exist(arena: Arena) -> None:
     source="kubernetes BindingREST; measured 1.33.13-1.37.2",
 )
 async def test_annotations_are_copied(arena: Arena) -> None:
+    """A pod is bound by hand, with an annotation in the binding; its first bound version must carry it."""
     pod = await arena.pod(scheduler="hintbound-nobody")
     marks = {"hint.example.com/followed": "yes"}
 
@@ -51,6 +53,7 @@ async def test_annotations_are_copied(arena: Arena) -> None:
     source="KEP-4742, kubernetes BindingREST; measured 1.33.13-1.37.2 with the gate on",
 )
 async def test_labels_are_copied(arena: Arena) -> None:
+    """A labelled pod is bound by hand, with another value of that label in the binding."""
     assert await label_after_a_binding(arena) == "binding"
 
 
@@ -64,6 +67,7 @@ async def test_labels_are_copied(arena: Arena) -> None:
     source="KEP-4742, kubernetes BindingREST; measured 1.33.13-1.37.2 with the gate off",
 )
 async def test_labels_are_dropped(arena: Arena) -> None:
+    """A labelled pod is bound by hand, with another value of that label in the binding."""
     assert await label_after_a_binding(arena) == "pod"
 
 
@@ -88,6 +92,8 @@ async def label_after_a_binding(arena: Arena) -> str:
     source="KEP-5278 C1, kubernetes BindingREST; measured 1.34.0-1.37.2 with the gate on",
 )
 async def test_outsiders_binding_clears(arena: Arena) -> None:
+    """A pod hinted to one node is bound by hand to another, once through `pods/binding` and once through
+    `bindings`; its recorded versions are compared."""
     for legacy in (False, True):
         pod = await arena.pod(scheduler="hintbound-nobody")
         await arena.hint(pod, "node-a")
@@ -113,6 +119,8 @@ async def test_outsiders_binding_clears(arena: Arena) -> None:
     source="KEP-5278, kubernetes BindingREST; measured 1.33.13-1.37.2 with the gate off or absent",
 )
 async def test_outsiders_binding_keeps(arena: Arena) -> None:
+    """A pod hinted to one node is bound by hand to another, once through `pods/binding` and once through
+    `bindings`."""
     for legacy in (False, True):
         pod = await arena.pod(scheduler="hintbound-nobody")
         await arena.hint(pod, "node-a")
@@ -130,6 +138,7 @@ async def test_outsiders_binding_keeps(arena: Arena) -> None:
     source="Kubernetes API concepts, dry run; measured 1.33.13-1.37.2",
 )
 async def test_dry_run_changes_nothing(arena: Arena) -> None:
+    """A hinted pod is bound with `dryRun=All`, then read and compared with what it was."""
     pod = await arena.pod(scheduler="hintbound-nobody")
     hinted = await arena.hint(pod, "node-a")
 

@@ -12,6 +12,7 @@ from hintbound.plugin.pods import Pod
     source="kubernetes BindingREST; measured 1.33.13-1.37.2",
 )
 async def test_bound_pod_is_not_bound_again(arena: Arena) -> None:
+    """A pod that was bound by hand is bound twice more, to another node and to its own."""
     pod = await arena.pod(scheduler="hintbound-nobody")
     await arena.bind(pod, "node-a")
 
@@ -29,6 +30,7 @@ async def test_bound_pod_is_not_bound_again(arena: Arena) -> None:
     source="kubernetes BindingREST, storage preconditions; measured 1.33.13-1.37.2",
 )
 async def test_wrong_uid_is_a_conflict(arena: Arena) -> None:
+    """A hinted pod is bound with the uid of another pod, then compared with what it was."""
     pod, other = [await arena.pod(scheduler="hintbound-nobody") for _ in range(2)]
     hinted = await arena.hint(pod, "node-a")
 
@@ -46,6 +48,8 @@ async def test_wrong_uid_is_a_conflict(arena: Arena) -> None:
     source="kubernetes BindingREST, storage preconditions; measured 1.33.13-1.37.2",
 )
 async def test_stale_version_is_a_conflict(arena: Arena) -> None:
+    """A pod is read, hinted, and bound with the resourceVersion from before the hint, then with the one from
+    after it."""
     pod = await arena.pod(scheduler="hintbound-nobody")
     stale = (await arena.now(pod))["metadata"]["resourceVersion"]
     hinted = await arena.hint(pod, "node-b")
@@ -64,6 +68,7 @@ async def test_stale_version_is_a_conflict(arena: Arena) -> None:
     source="KEP-3521, kubernetes BindingREST; measured 1.33.13-1.37.2",
 )
 async def test_gated_pod_is_not_bound(arena: Arena) -> None:
+    """A gated, hinted pod is bound by hand, then compared with what it was."""
     pod = await arena.gated_pod(scheduler="hintbound-nobody")
     hinted = await arena.hint(pod, "node-a")
 
@@ -80,6 +85,7 @@ async def test_gated_pod_is_not_bound(arena: Arena) -> None:
     source="kubernetes BindingREST; measured 1.33.13-1.37.2",
 )
 async def test_deleted_pod_is_not_bound(arena: Arena) -> None:
+    """A pod that a finalizer holds is deleted, hinted and then bound by hand."""
     pod = await arena.pod(scheduler="hintbound-nobody", finalizers=["hintbound.dev/held"])
     await arena.delete(pod)
     await arena.hint(pod, "node-a")
@@ -98,6 +104,7 @@ async def test_deleted_pod_is_not_bound(arena: Arena) -> None:
     source="kubernetes BindingREST; measured 1.33.13-1.37.2",
 )
 async def test_absent_pod_is_not_found(arena: Arena) -> None:
+    """A binding is posted for a pod that was never created."""
     absent = Pod(arena.namespace, "no-such-pod", "")
 
     await arena.refused(404, arena.bind(absent, "node-a"))

@@ -15,6 +15,7 @@ from hintbound.plugin import Arena, behaviour, scheduled
     source="kubernetes validation.ValidatePodStatusUpdate; measured 1.33.13-1.37.2",
 )
 async def test_scheduled_condition_can_be_forged(arena: Arena) -> None:
+    """The nominator, who may only patch `pods/status`, writes the condition to a pod without a scheduler."""
     pod = await arena.pod(scheduler="hintbound-nobody")
 
     forged = {"type": "PodScheduled", "status": "True"}
@@ -37,6 +38,7 @@ async def test_scheduled_condition_can_be_forged(arena: Arena) -> None:
     source="kubernetes validation.ValidatePodStatusUpdate; measured 1.33.13-1.37.2",
 )
 async def test_pod_ip_can_be_forged(arena: Arena) -> None:
+    """The nominator, who may only patch `pods/status`, writes an address of its choice to a bound pod."""
     pod = await arena.pod(node="node-a")
 
     address = "192.0.2.1"
@@ -59,6 +61,7 @@ async def test_pod_ip_can_be_forged(arena: Arena) -> None:
     source="RFC 7396, kubernetes podStatusStrategy.PrepareForUpdate; measured 1.33.13-1.37.2",
 )
 async def test_status_can_be_wiped(arena: Arena) -> None:
+    """The nominator fills a pod's status and wipes it again, once by null and once by `$patch: replace`."""
     pod = await arena.pod(scheduler="hintbound-nobody")
     waiting = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
     full = {"nominatedNodeName": "node-a", "conditions": [waiting]}

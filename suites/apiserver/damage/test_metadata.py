@@ -20,6 +20,7 @@ from hintbound.protocol import Actor
     source="kubernetes pod status strategy; measured 1.33.13-1.37.2",
 )
 async def test_finalizer_holds_the_pod(arena: Arena) -> None:
+    """The nominator writes a finalizer to a pod that has one of its own, then the author deletes the pod."""
     pod = await arena.pod(scheduler="hintbound-nobody", finalizers=["hintbound.dev/own"])
 
     await arena.accepted(arena.write_status(pod, {"metadata": {"finalizers": ["hintbound.dev/foreign"]}}))
@@ -42,6 +43,7 @@ async def test_finalizer_holds_the_pod(arena: Arena) -> None:
     source="kubernetes pod status strategy; measured 1.33.13-1.37.2",
 )
 async def test_labels_can_be_changed(arena: Arena) -> None:
+    """The nominator changes the label of a pod, which is then looked for by the old and the new value."""
     observer = arena.client(Actor.OBSERVER)
     manifest = pod_manifest("pod", scheduler="hintbound-nobody")
     manifest["metadata"]["labels"] = {"app": "web"}

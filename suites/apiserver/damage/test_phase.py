@@ -18,6 +18,8 @@ from hintbound.plugin import Arena, Capability, Feature, behaviour, scheduled
     source="kubernetes scheduler pod informer; measured 1.33.13-1.37.2",
 )
 async def test_failed_pod_is_never_scheduled(arena: Arena) -> None:
+    """The nominator sets a gated pod to Failed; the gate is removed, and two later pods through the same
+    scheduler are bound while it is not."""
     (node,) = await arena.nodes(1)
     pod = await arena.gated_pod()
 
@@ -45,6 +47,8 @@ async def test_failed_pod_is_never_scheduled(arena: Arena) -> None:
     source="kubernetes scheduler pod informer; measured 1.33.13-1.37.2",
 )
 async def test_failed_pod_holds_no_room(arena: Arena) -> None:
+    """A hint fills a node and keeps a rival out; the nominator sets the hinted pod to Failed, and the rival
+    must be bound."""
     (node,) = await arena.nodes(1, cpu="4")
     holder = await arena.gated_pod("holder", cpu="4")
     await arena.hint(holder, node)
@@ -71,6 +75,8 @@ async def test_failed_pod_holds_no_room(arena: Arena) -> None:
     source="kubernetes scheduler pod informer; measured 1.33.13-1.37.2",
 )
 async def test_succeeded_pod_frees_its_room(arena: Arena) -> None:
+    """A pod waits because another one runs on its node; the nominator sets the running one to Succeeded, and
+    the waiting one must be bound."""
     (node,) = await arena.nodes(1, cpu="4")
     running = await arena.running_pod(node, "running", cpu="1")
     large = await arena.pod("large", cpu="4")
@@ -94,6 +100,7 @@ async def test_succeeded_pod_frees_its_room(arena: Arena) -> None:
     source="kubernetes validation.ValidatePodStatusUpdate; measured 1.33.13-1.37.2",
 )
 async def test_any_phase_is_accepted(arena: Arena) -> None:
+    """The nominator writes the phase `Bogus` to a pod."""
     pod = await arena.pod(scheduler="hintbound-nobody")
 
     await arena.accepted(arena.patch_status(pod, {"phase": "Bogus"}))

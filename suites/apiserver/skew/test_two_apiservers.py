@@ -21,6 +21,7 @@ KNOWS = 'version(apiserver, ">=1.34")'
     source="KEP-5278; measured 1.34.0-1.37.2",
 )
 async def test_server_of_the_binding_decides(arena: Arena) -> None:
+    """Two apiservers, gate on and off, serve one etcd; a hinted pod is bound through each."""
     servers = {gate: await arena.own_apiserver(gates={GATE: gate}) for gate in (True, False)}
 
     left = {}
@@ -49,6 +50,8 @@ async def test_server_of_the_binding_decides(arena: Arena) -> None:
     source="KEP-5278, validation.ValidatePodStatusUpdate; measured 1.34.0-1.37.2",
 )
 async def test_late_hint_depends_on_the_server(arena: Arena) -> None:
+    """Two apiservers, gate on and off, serve one etcd; a bound pod is hinted through one and the other in
+    turn."""
     clearing = await arena.own_apiserver(gates={GATE: True})
     other = await arena.own_apiserver(gates={GATE: False})
     pod = await arena.pod(node="node-a")
@@ -78,6 +81,7 @@ async def test_late_hint_depends_on_the_server(arena: Arena) -> None:
     source="KEP-4330; measured 1.35.4-1.37.2",
 )
 async def test_emulating_apiserver_keeps_the_hint(arena: Arena) -> None:
+    """A further apiserver is started with `--emulated-version=1.34`, and a hinted pod is bound through it."""
     server = await arena.own_apiserver(emulate="1.34")
     pod = await arena.gated_pod(scheduler="hintbound-nobody")
 

@@ -17,6 +17,8 @@ from hintbound.plugin import Arena, Capability, behaviour
     source="KEP-5278 C1; measured 1.34.0-1.37.2 with the gate on",
 )
 async def test_binding_clears_the_hint(arena: Arena) -> None:
+    """A gated pod is hinted and released; no recorded version of it may carry both, and the last one before
+    the binding must carry the hint."""
     (node,) = await arena.nodes(1)
     pod = await arena.gated_pod()
 
@@ -45,6 +47,7 @@ async def test_binding_clears_the_hint(arena: Arena) -> None:
     source="KEP-5278; measured 1.33.13-1.37.2 with the gate off or absent",
 )
 async def test_binding_keeps_the_hint(arena: Arena) -> None:
+    """A gated pod is hinted and released; all its recorded versions after the binding must carry the hint."""
     (node,) = await arena.nodes(1)
     pod = await arena.gated_pod()
 

@@ -23,6 +23,7 @@ KEPT = "kubernetes#133276; measured 1.34.0 and 1.34.4 with the gate on"
     source=f"KEP-5278 C4, {CLEARED}",
 )
 async def test_error_clears_the_hint(arena: Arena) -> None:
+    """An extender that the test plays answers with an error while a gated, hinted pod is released."""
     hinted, after = await hint_after_an_error(arena)
     assert after == "", f"the hint at {hinted} was kept"
 
@@ -40,6 +41,7 @@ async def test_error_clears_the_hint(arena: Arena) -> None:
     source=f"KEP-5278 C4, {KEPT}; docs/findings/release-1-34-promises-to-keep-hints.md",
 )
 async def test_error_keeps_the_hint(arena: Arena) -> None:
+    """An extender that the test plays answers with an error while a gated, hinted pod is released."""
     hinted, after = await hint_after_an_error(arena)
     assert after == hinted
 
@@ -57,6 +59,7 @@ async def test_error_keeps_the_hint(arena: Arena) -> None:
     source=f"KEP-5278 C6, {CLEARED}",
 )
 async def test_refused_binding_clears_the_hint(arena: Arena) -> None:
+    """An admission policy refuses bindings while a gated, hinted pod is released."""
     hinted, after = await hint_after_a_refused_binding(arena)
     assert after == "", f"the hint at {hinted} was kept"
 
@@ -75,6 +78,7 @@ async def test_refused_binding_clears_the_hint(arena: Arena) -> None:
     source=f"KEP-5278 C6, {KEPT}; docs/findings/release-1-34-promises-to-keep-hints.md",
 )
 async def test_refused_binding_keeps_the_hint(arena: Arena) -> None:
+    """An admission policy refuses bindings while a gated, hinted pod is released."""
     hinted, after = await hint_after_a_refused_binding(arena)
     assert after == hinted
 

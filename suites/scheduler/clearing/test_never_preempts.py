@@ -18,6 +18,7 @@ SOURCE = "kubernetes PodEligibleToPreemptOthers C8; measured 1.33.13-1.37.2"
     source=f"{SOURCE}; docs/findings/never-keeps-the-hint.md",
 )
 async def test_never_keeps_its_hint(arena: Arena) -> None:
+    """A gated pod that never preempts is hinted to a node that is too small, and released."""
     (small,) = await arena.nodes(1, cpu="1")
     pod = await arena.gated_pod(cpu="2", priority="hintbound-never")
 
@@ -39,6 +40,7 @@ async def test_never_keeps_its_hint(arena: Arena) -> None:
     source=f"{SOURCE}; docs/findings/never-keeps-the-hint.md",
 )
 async def test_never_keeps_its_hint_at_a_ghost(arena: Arena) -> None:
+    """A gated pod that never preempts and fits nowhere is hinted to a node that does not exist."""
     await arena.nodes(1, cpu="1")
     ghost = arena.nodes.future()
     pod = await arena.gated_pod(cpu="2", priority="hintbound-never")

@@ -20,6 +20,7 @@ KEEPS = 'version(scheduler, "==1.34") and gate(scheduler, NominatedNodeNameForEx
     source="KEP-5278 C3, kubernetes#135007; measured 1.33.13-1.37.2",
 )
 async def test_hint_is_cleared_without_nodes(arena: Arena) -> None:
+    """On a control plane of its own without any node a gated, hinted pod is released."""
     assert await hint_after_a_failed_attempt(arena) == ""
 
 
@@ -39,6 +40,7 @@ async def test_hint_is_cleared_without_nodes(arena: Arena) -> None:
     source="KEP-5278 C3, kubernetes#133276; measured 1.34.0 and 1.34.4 with the gate on",
 )
 async def test_hint_is_kept_without_nodes(arena: Arena) -> None:
+    """On a control plane of its own without any node a gated, hinted pod is released."""
     assert await hint_after_a_failed_attempt(arena) == "no-such-node"
 
 

@@ -19,6 +19,7 @@ OWN = [Capability.FAKE_NODES, Capability.OWN_SCHEDULER]
     source="kubernetes#135007 C7; measured 1.35.4-1.37.2",
 )
 async def test_hint_is_cleared_without_postfilter(arena: Arena) -> None:
+    """A scheduler without PostFilter plugins gets a gated pod, hinted to a node that is too small."""
     _hinted, after = await hint_where_nothing_preempts(arena)
     assert after == ""
 
@@ -36,6 +37,7 @@ async def test_hint_is_cleared_without_postfilter(arena: Arena) -> None:
     source="kubernetes handleSchedulingFailure C7; measured 1.33.13-1.34.4",
 )
 async def test_hint_is_kept_without_postfilter(arena: Arena) -> None:
+    """A scheduler without PostFilter plugins gets a gated pod, hinted to a node that is too small."""
     hinted, after = await hint_where_nothing_preempts(arena)
     assert after == hinted
 
@@ -54,6 +56,8 @@ async def test_hint_is_kept_without_postfilter(arena: Arena) -> None:
     source="kubernetes#135007 C7; measured 1.35.4-1.37.2",
 )
 async def test_never_loses_the_hint_without_postfilter(arena: Arena) -> None:
+    """A scheduler without PostFilter plugins gets a gated pod that never preempts, hinted to a node that is
+    too small."""
     _hinted, after = await hint_where_nothing_preempts(arena, priority="hintbound-never")
     assert after == ""
 

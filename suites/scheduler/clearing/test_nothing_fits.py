@@ -15,6 +15,8 @@ SCHEDULER = "system:kube-scheduler"
     source="KEP-5278 C2, kubernetes#89111; measured 1.33.13-1.37.2",
 )
 async def test_hint_is_cleared_with_the_condition(arena: Arena) -> None:
+    """A gated pod is hinted to the only node, which is too small, and released; the scheduler's PATCHes are
+    read from the audit log."""
     (small,) = await arena.nodes(1, cpu="1")
     pod = await arena.gated_pod(cpu="2")
 

@@ -13,6 +13,7 @@ SOURCE = "kubernetes getLowerPriorityNominatedPods C9; measured 1.33.13-1.37.2"
     source=SOURCE,
 )
 async def test_preemptor_clears_lower_hints(arena: Arena) -> None:
+    """A hint of middle priority stands at a node that a low pod fills; a high pod preempts there."""
     (node,) = await arena.nodes(1, cpu="4")
     await arena.running_pod(node, cpu="4", priority="hintbound-low")
     await arena.nodes.caught_up(node)
@@ -36,6 +37,8 @@ async def test_preemptor_clears_lower_hints(arena: Arena) -> None:
     source=SOURCE,
 )
 async def test_preemptor_leaves_hints_elsewhere(arena: Arena) -> None:
+    """A low pod is hinted to one node; a high pod preempts on another. No recorded version may show that the
+    hint was written anew."""
     node, other = await arena.nodes(2, cpu="4")
     await arena.running_pod(node, cpu="4", priority="hintbound-low")
     await arena.nodes.caught_up(node)

@@ -24,6 +24,7 @@ SOURCE = "kubernetes DynamicResources.PostFilter"
     source=f"{SOURCE}; measured 1.34.0-1.37.2; docs/findings/prefilter-keeps-the-hint.md",
 )
 async def test_hint_is_kept_before_filtering(arena: Arena) -> None:
+    """A gated pod that mounts a claim that does not exist is hinted and released."""
     (node,) = await arena.nodes(1)
     pod = await arena.gated_pod(spec=MISSING)
 
@@ -47,6 +48,7 @@ async def test_hint_is_kept_before_filtering(arena: Arena) -> None:
     source=f"{SOURCE}; measured 1.33.13, and 1.34.4 with the gate off",
 )
 async def test_hint_is_cleared_before_filtering(arena: Arena) -> None:
+    """A gated pod that mounts a claim that does not exist is hinted and released."""
     (node,) = await arena.nodes(1)
     pod = await arena.gated_pod(spec=MISSING)
 
@@ -77,6 +79,8 @@ async def test_hint_is_cleared_before_filtering(arena: Arena) -> None:
     source=f"{SOURCE}; measured 1.34.0-1.37.2; docs/findings/prefilter-keeps-the-hint.md",
 )
 async def test_preemption_is_not_tried(arena: Arena) -> None:
+    """A pod of high priority that mounts a claim that does not exist is refused; its scheduler's count of
+    preemptions must not move."""
     scheduler = await arena.own_scheduler()
     await arena.nodes(1)
     preemptions = await arena.tally(scheduler, PREEMPTIONS, by="")

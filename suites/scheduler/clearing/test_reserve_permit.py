@@ -29,6 +29,8 @@ RELY_NOT = "Do not build on it: from 1.35 on the hint is cleared."
     advice=HINT_AGAIN,
 )
 async def test_reserve_clears_the_hint(arena: Arena) -> None:
+    """A scheduler with a plugin that fails on demand rejects and breaks off a gated, hinted pod in Reserve
+    once it is released."""
     assert await after_failures_in(arena, "reserve") == {"Unschedulable": "", "SchedulerError": ""}
 
 
@@ -45,6 +47,8 @@ async def test_reserve_clears_the_hint(arena: Arena) -> None:
     advice=RELY_NOT,
 )
 async def test_reserve_keeps_the_hint(arena: Arena) -> None:
+    """A scheduler with a plugin that fails on demand rejects and breaks off a gated, hinted pod in Reserve
+    once it is released."""
     left = await after_failures_in(arena, "reserve")
     assert all(left.values()), f"what the failures left of the hint: {left}"
 
@@ -61,6 +65,8 @@ async def test_reserve_keeps_the_hint(arena: Arena) -> None:
     advice=HINT_AGAIN,
 )
 async def test_permit_clears_the_hint(arena: Arena) -> None:
+    """A scheduler with a plugin that fails on demand rejects and breaks off a gated, hinted pod in Permit
+    once it is released."""
     assert await after_failures_in(arena, "permit") == {"Unschedulable": "", "SchedulerError": ""}
 
 
@@ -77,6 +83,8 @@ async def test_permit_clears_the_hint(arena: Arena) -> None:
     advice=RELY_NOT,
 )
 async def test_permit_keeps_the_hint(arena: Arena) -> None:
+    """A scheduler with a plugin that fails on demand rejects and breaks off a gated, hinted pod in Permit
+    once it is released."""
     left = await after_failures_in(arena, "permit")
     assert all(left.values()), f"what the failures left of the hint: {left}"
 

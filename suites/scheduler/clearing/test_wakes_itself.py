@@ -25,6 +25,8 @@ ATTEMPTS = "scheduler_schedule_attempts_total"
     "docs/findings/clearing-wakes-its-own-pod.md",
 )
 async def test_clearing_wakes_its_own_pod(arena: Arena) -> None:
+    """A scheduler of its own counts the attempts of a pod that fits nowhere, first without a hint, then with
+    one."""
     scheduler = await arena.own_scheduler()
     (small,) = await arena.nodes(1, cpu="1")
     await arena.nodes.caught_up(small)

@@ -16,6 +16,7 @@ MANY = 12
     source="KEP-5278; measured 1.33.13-1.37.2, also with OpportunisticBatching",
 )
 async def test_burst_lands_exactly(arena: Arena) -> None:
+    """Many equal gated pods, each hinted to a node of its own, are released at once."""
     nodes = await arena.nodes(MANY, cpu="4")
     hinted = {await arena.gated_pod(): node for node in reversed(nodes)}
     await asyncio.gather(*(arena.hint(pod, node) for pod, node in hinted.items()))
@@ -35,6 +36,8 @@ async def test_burst_lands_exactly(arena: Arena) -> None:
     source="kubernetes RunFilterPluginsWithNominatedPods; measured 1.33.13-1.37.2",
 )
 async def test_many_hints_at_one_place(arena: Arena) -> None:
+    """Many equal gated pods, all hinted to a node with room for one, are released at once; a large node takes
+    the others."""
     (place,) = await arena.nodes(1, cpu="4", soft_taint=["PreferNoSchedule"])
     (roomy,) = await arena.nodes(1, cpu=str(4 * MANY))
     pods = [await arena.gated_pod(cpu="4") for _ in range(MANY)]

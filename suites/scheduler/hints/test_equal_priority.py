@@ -12,6 +12,8 @@ from hintbound.plugin import Arena, Capability, Feature, behaviour
     source="kubernetes RunFilterPluginsWithNominatedPods; measured 1.33.13-1.37.2",
 )
 async def test_equal_priority_yields(arena: Arena) -> None:
+    """A hint fills the only node; an equal pod must be refused while a pod without requests is bound there,
+    and be bound once the hint is cleared."""
     (node,) = await arena.nodes(1, cpu="4")
     holder = await arena.gated_pod("holder", cpu="4")
     await arena.hint(holder, node)

@@ -16,6 +16,7 @@ SOURCE = "kubernetes evaluateNominatedNode; measured 1.33.13-1.37.2"
     source=SOURCE,
 )
 async def test_extender_is_asked_for_the_hinted_node(arena: Arena) -> None:
+    """An extender that the test plays notes about which nodes it is asked, while a hinted pod is placed."""
     async with extender() as asked:
         await arena.own_scheduler(config=asked.config)
         _attractive, hinted = await arena.nodes(2, soft_taint=[None, "PreferNoSchedule"])
@@ -37,6 +38,7 @@ async def test_extender_is_asked_for_the_hinted_node(arena: Arena) -> None:
     source=SOURCE,
 )
 async def test_extender_refuses_the_hinted_node(arena: Arena) -> None:
+    """An extender that the test plays refuses the hinted node and notes about which nodes it is asked."""
     async with extender() as asked:
         await arena.own_scheduler(config=asked.config)
         hinted, other = await arena.nodes(2)

@@ -12,6 +12,7 @@ from hintbound.plugin import Arena, Capability, Feature, behaviour
     source="KEP-5278, kubernetes#132384; measured 1.33.13-1.37.2",
 )
 async def test_fitting_hint_is_taken(arena: Arena) -> None:
+    """A gated pod is hinted to the less attractive of two nodes and released."""
     _attractive, hinted = await arena.nodes(2, soft_taint=[None, "PreferNoSchedule"])
     pod = await arena.gated_pod()
 

@@ -13,6 +13,7 @@ from hintbound.plugin import Arena, Capability, behaviour
     source="kubernetes RunFilterPluginsWithNominatedPods; measured 1.33.13-1.37.2",
 )
 async def test_higher_priority_ignores_the_hint(arena: Arena) -> None:
+    """A hint of a low pod fills the only node; a pod of high priority arrives."""
     (node,) = await arena.nodes(1, cpu="4")
     holder = await arena.gated_pod("holder", cpu="4", priority="hintbound-low")
     await arena.hint(holder, node)

@@ -15,6 +15,7 @@ SOURCE = "KEP-5278, kubernetes evaluateNominatedNode; measured 1.33.13-1.37.2"
     source=SOURCE,
 )
 async def test_cordoned_node(arena: Arena) -> None:
+    """A gated pod is hinted to a cordoned node and released; another node fits."""
     hinted, other = await arena.nodes(2, soft_taint=[None, "PreferNoSchedule"])
     await arena.nodes.cordon(hinted)
     pod = await arena.gated_pod()
@@ -34,6 +35,7 @@ async def test_cordoned_node(arena: Arena) -> None:
     source=SOURCE,
 )
 async def test_tainted_node(arena: Arena) -> None:
+    """A gated pod is hinted to a tainted node and released; another node fits."""
     hinted, other = await arena.nodes(2, soft_taint=[None, "PreferNoSchedule"])
     await arena.nodes.taint(hinted)
     pod = await arena.gated_pod()
@@ -52,6 +54,7 @@ async def test_tainted_node(arena: Arena) -> None:
     source=SOURCE,
 )
 async def test_affinity_excludes_the_node(arena: Arena) -> None:
+    """A gated pod whose affinity allows one node is hinted to another, and released."""
     hinted, other = await arena.nodes(2)
     allowed = {"key": "kubernetes.io/hostname", "operator": "In", "values": [other]}
     required = {"nodeSelectorTerms": [{"matchExpressions": [allowed]}]}
@@ -73,6 +76,7 @@ async def test_affinity_excludes_the_node(arena: Arena) -> None:
     source=SOURCE,
 )
 async def test_spread_is_violated(arena: Arena) -> None:
+    """A gated pod is hinted, against its spread constraint, to the node where its sibling runs."""
     hinted, other = await arena.nodes(2)
     labels = {"app": "spread"}
     sibling = await arena.pod("sibling", labels=labels, node_selector={"kubernetes.io/hostname": hinted})
@@ -95,6 +99,7 @@ async def test_spread_is_violated(arena: Arena) -> None:
     source=SOURCE,
 )
 async def test_host_port_is_taken(arena: Arena) -> None:
+    """A gated pod is hinted to a node where its host port is taken, and released."""
     hinted, other = await arena.nodes(2, soft_taint=[None, "PreferNoSchedule"])
     owner = await arena.pod("owner", host_port=8080, node_selector={"kubernetes.io/hostname": hinted})
     await arena.bound(owner)
@@ -115,6 +120,7 @@ async def test_host_port_is_taken(arena: Arena) -> None:
     source=SOURCE,
 )
 async def test_volume_is_elsewhere(arena: Arena) -> None:
+    """A gated pod whose volume is on one node is hinted to another, and released."""
     hinted, other = await arena.nodes(2, soft_taint=[None, "PreferNoSchedule"])
     name, reachable = f"{arena.namespace}-data", {"key": "kubernetes.io/hostname", "operator": "In"}
     common = {"accessModes": ["ReadWriteOnce"], "storageClassName": name}
@@ -158,6 +164,7 @@ async def test_volume_is_elsewhere(arena: Arena) -> None:
     source=SOURCE,
 )
 async def test_node_does_not_exist(arena: Arena) -> None:
+    """A gated pod is hinted to a node that does not exist, and released; another node fits."""
     (node,) = await arena.nodes(1)
     pod = await arena.gated_pod()
 

@@ -26,6 +26,8 @@ OWN = [Capability.FAKE_NODES, Capability.OWN_SCHEDULER]
     "docs/findings/a-late-hint-reserves-and-does-not-wake.md",
 )
 async def test_first_hint_wakes_nobody(arena: Arena) -> None:
+    """A pod that fits nowhere is hinted; when a later pod has been bound, the scheduler's counters must show
+    no attempt but that one."""
     scheduler = await arena.own_scheduler()
     (node,) = await arena.nodes(1, cpu="4")
     await arena.nodes.caught_up(node)
@@ -57,6 +59,8 @@ async def test_first_hint_wakes_nobody(arena: Arena) -> None:
     "docs/findings/a-late-hint-reserves-and-does-not-wake.md",
 )
 async def test_hint_of_an_unschedulable_pod_reserves(arena: Arena) -> None:
+    """A pod that fits nowhere is hinted to a free node; an equal rival must be refused there until the hint
+    is cleared."""
     (node,) = await arena.nodes(1, cpu="4")
     holder = await arena.pod("holder", cpu="4", node_selector=NOWHERE)
     await arena.unschedulable(holder)
@@ -77,6 +81,7 @@ async def test_hint_of_an_unschedulable_pod_reserves(arena: Arena) -> None:
     source="kubernetes eventhandlers updatePodInSchedulingQueue, kubernetes#129058; measured 1.33.13-1.37.2",
 )
 async def test_moved_hint_frees_the_room(arena: Arena) -> None:
+    """A hint keeps a rival from its node; the hint is moved to another node, and the rival must be bound."""
     before, after = await arena.nodes(2, cpu="4")
     holder = await arena.gated_pod("holder", cpu="4")
     await arena.hint(holder, before)
@@ -99,6 +104,8 @@ async def test_moved_hint_frees_the_room(arena: Arena) -> None:
     source="kubernetes eventhandlers updatePodInSchedulingQueue, kubernetes#129058; measured 1.33.13-1.37.2",
 )
 async def test_moved_hint_wakes(arena: Arena) -> None:
+    """Two pods that fit nowhere wait; the hint of one is moved, and the scheduler's counters must show an
+    attempt of each."""
     scheduler = await arena.own_scheduler()
     before, after = await arena.nodes(2, cpu="4")
     await arena.nodes.caught_up(after)
@@ -125,6 +132,8 @@ async def test_moved_hint_wakes(arena: Arena) -> None:
     source="kubernetes eventhandlers updatePodInSchedulingQueue, kubernetes#129058; measured 1.33.13-1.37.2",
 )
 async def test_cleared_hint_wakes(arena: Arena) -> None:
+    """Two pods that fit nowhere wait; the hint of one is cleared, and the scheduler's counters must show an
+    attempt of each."""
     scheduler = await arena.own_scheduler()
     (node,) = await arena.nodes(1, cpu="4")
     await arena.nodes.caught_up(node)

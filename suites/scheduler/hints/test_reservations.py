@@ -13,6 +13,7 @@ SOURCE = "kubernetes RunFilterPluginsWithNominatedPods; measured 1.33.13-1.37.2"
     source=SOURCE,
 )
 async def test_lower_priority_yields(arena: Arena) -> None:
+    """A hint of a pod of middle priority fills the only node; a low pod arrives."""
     (node,) = await arena.nodes(1, cpu="4")
     holder = await arena.gated_pod("holder", cpu="4", priority="hintbound-mid")
     await arena.hint(holder, node)
@@ -32,6 +33,7 @@ async def test_lower_priority_yields(arena: Arena) -> None:
     source=SOURCE,
 )
 async def test_hint_reserves_what_its_pod_requests(arena: Arena) -> None:
+    """A hint takes three of four CPUs; a pod of two must be refused and a pod of one be bound."""
     (node,) = await arena.nodes(1, cpu="4")
     holder = await arena.gated_pod("holder", cpu="3")
     await arena.hint(holder, node)
@@ -51,6 +53,8 @@ async def test_hint_reserves_what_its_pod_requests(arena: Arena) -> None:
     source=SOURCE,
 )
 async def test_hint_reserves_the_host_port(arena: Arena) -> None:
+    """A hint of a pod with a host port stands at the only node; a pod with that port must be refused, one
+    with another port be bound."""
     (node,) = await arena.nodes(1)
     holder = await arena.gated_pod("holder", cpu="0", host_port=8080)
     await arena.hint(holder, node)
@@ -70,6 +74,7 @@ async def test_hint_reserves_the_host_port(arena: Arena) -> None:
     source=SOURCE,
 )
 async def test_deleting_the_holder_frees_the_room(arena: Arena) -> None:
+    """A hint keeps a rival from the only node; the hinted pod is deleted, and the rival must be bound."""
     (node,) = await arena.nodes(1, cpu="4")
     holder = await arena.gated_pod("holder", cpu="4")
     await arena.hint(holder, node)
@@ -89,6 +94,8 @@ async def test_deleting_the_holder_frees_the_room(arena: Arena) -> None:
     source=SOURCE,
 )
 async def test_ghost_node_appears(arena: Arena) -> None:
+    """A pod is hinted to a node that is made afterwards; a rival must be refused there until the hint is
+    cleared."""
     ghost = arena.nodes.future()
     holder = await arena.gated_pod("holder", cpu="4")
     await arena.hint(holder, ghost)
@@ -116,6 +123,7 @@ async def test_ghost_node_appears(arena: Arena) -> None:
     source=SOURCE,
 )
 async def test_other_profile_of_the_same_scheduler(arena: Arena) -> None:
+    """One scheduler has two profiles; a hint of a pod of the one must keep out a pod of the other."""
     other = f"other-{arena.namespace}"
     await arena.own_scheduler(config={"profiles": [{}, {"schedulerName": other}]})
     (node,) = await arena.nodes(1, cpu="4")
@@ -142,6 +150,8 @@ async def test_other_profile_of_the_same_scheduler(arena: Arena) -> None:
     severity="hazard",
 )
 async def test_unserved_scheduler_name(arena: Arena) -> None:
+    """A hint of a pod that no scheduler serves fills the only node; a pod of a real scheduler must be bound
+    there."""
     (node,) = await arena.nodes(1, cpu="4")
     holder = await arena.pod("holder", cpu="4", scheduler="hintbound-nobody")
     await arena.hint(holder, node)
@@ -165,6 +175,7 @@ async def test_unserved_scheduler_name(arena: Arena) -> None:
     source="kubernetes nominator; measured 1.33.13-1.37.2 with the gate off or absent",
 )
 async def test_hint_on_a_bound_pod_reserves_nothing(arena: Arena) -> None:
+    """A bound pod is hinted to another node; a pod that fills that node must be bound there."""
     home, named = await arena.nodes(2, cpu="4")
     pod = await arena.pod(cpu="4", node_selector={"kubernetes.io/hostname": home})
     await arena.bound(pod)

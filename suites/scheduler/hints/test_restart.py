@@ -25,6 +25,7 @@ LOST = 'version(scheduler, "<1.37")'
     "docs/findings/gated-reservation-lost-at-restart.md",
 )
 async def test_gated_reservation_is_lost(arena: Arena) -> None:
+    """A hint of a gated pod fills the only node; the scheduler is restarted, and a rival arrives."""
     node, holder = await held_node(arena)
 
     rival = await arena.pod("rival", cpu="4")
@@ -47,6 +48,7 @@ async def test_gated_reservation_is_lost(arena: Arena) -> None:
     source="kubernetes PriorityQueue.Add of gated pods; measured 1.37.2",
 )
 async def test_gated_reservation_is_kept(arena: Arena) -> None:
+    """A hint of a gated pod fills the only node; the scheduler is restarted, and a rival arrives."""
     node, holder = await held_node(arena)
 
     rival = await arena.pod("rival", cpu="4")
@@ -66,6 +68,8 @@ async def test_gated_reservation_is_kept(arena: Arena) -> None:
     source="kubernetes PriorityQueue.Update of gated pods; measured 1.33.13-1.37.2",
 )
 async def test_an_update_brings_the_reservation_back(arena: Arena) -> None:
+    """A hint of a gated pod fills the only node; the scheduler is restarted, the pod gets an annotation, and
+    a rival arrives."""
     node, holder = await held_node(arena)
 
     touch = {"metadata": {"annotations": {"example.com/touched": "yes"}}}
@@ -87,6 +91,8 @@ async def test_an_update_brings_the_reservation_back(arena: Arena) -> None:
     source="kubernetes PriorityQueue.Add; measured 1.33.13-1.37.2",
 )
 async def test_ungated_reservation_is_kept(arena: Arena) -> None:
+    """A hint of a pod that waits without a gate fills the only node; the scheduler is restarted, and a rival
+    arrives."""
     scheduler = await arena.own_scheduler()
     (node,) = await arena.nodes(1, cpu="4")
     # Unschedulable for ever, and keeps its hint because it never preempts.

@@ -13,6 +13,8 @@ RUNS = "scheduler_framework_extension_point_duration_seconds_count"
     source="KEP-5278, kubernetes evaluateNominatedNode; measured 1.33.13-1.37.2",
 )
 async def test_fitting_hint_saves_the_scan(arena: Arena) -> None:
+    """A gated pod is hinted to the least attractive of three nodes and released; the scheduler's own counters
+    tell which steps it ran."""
     scheduler = await arena.own_scheduler()
     _attractive, _attractive_too, hinted = await arena.nodes(3, soft_taint=[None, None, "PreferNoSchedule"])
     pod = await arena.gated_pod()

@@ -16,6 +16,8 @@ from hintbound.plugin import Arena, Capability, Feature, behaviour
     source="kubernetes RunFilterPluginsWithNominatedPods (filters only); measured 1.33.13-1.37.2",
 )
 async def test_reservations_are_not_scored(arena: Arena) -> None:
+    """One node is empty but for a hint on three of its four CPUs, the other runs a pod of one CPU; a small
+    pod must choose the first."""
     reserved, used = await arena.nodes(2, cpu="4")
     occupant = await arena.pod("occupant", cpu="1", node_selector={"kubernetes.io/hostname": used})
     await arena.bound(occupant)

@@ -29,6 +29,8 @@ from hintbound.protocol import Actor
     "docs/findings/a-hint-suppresses-preemption.md",
 )
 async def test_terminating_victim_on_the_hinted_node(arena: Arena) -> None:
+    """On the hinted node a pod marked as preempted is terminating, on the other runs a cheap victim; a gated
+    preemptor is released."""
     hinted, other = await arena.nodes(2, cpu="4")
     leaving, cheap = [
         await arena.running_pod(node, cpu="4", priority="hintbound-low", grace=600)

@@ -24,6 +24,7 @@ OWN = [Capability.FAKE_NODES, Capability.OWN_SCHEDULER]
     "docs/findings/200-is-not-honoured.md",
 )
 async def test_hint_without_a_gate_comes_too_late(arena: Arena) -> None:
+    """An extender that the test plays holds the attempt of a pod while the pod is hinted to another node."""
     async with extender() as held:
         await arena.own_scheduler(config=held.config)
         attractive, hinted = await arena.nodes(2, soft_taint=[None, "PreferNoSchedule"])
@@ -55,6 +56,8 @@ async def test_hint_without_a_gate_comes_too_late(arena: Arena) -> None:
     "docs/findings/clears-what-it-did-not-try.md",
 )
 async def test_hint_changed_in_flight_is_wiped(arena: Arena) -> None:
+    """An extender that the test plays holds the attempt of a hinted pod while the hint is moved, and then
+    refuses every node."""
     async with extender() as held:
         await arena.own_scheduler(config=held.config)
         before, after = await arena.nodes(2)
@@ -80,6 +83,7 @@ async def test_hint_changed_in_flight_is_wiped(arena: Arena) -> None:
     source="kubernetes PriorityQueue.Update of pods in backoff; measured 1.33.13-1.37.2",
 )
 async def test_hint_in_backoff_is_taken(arena: Arena) -> None:
+    """A policy refuses the first binding; while the pod is in backoff it is hinted to another node."""
     await arena.own_scheduler(config={"podInitialBackoffSeconds": 2, "podMaxBackoffSeconds": 2})
     attractive, hinted = await arena.nodes(2, soft_taint=[None, "PreferNoSchedule"])
     await refuse_bindings(arena, to=attractive)

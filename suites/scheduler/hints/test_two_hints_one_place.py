@@ -21,6 +21,8 @@ SOURCE = "kubernetes RunFilterPluginsWithNominatedPods; measured 1.33.13-1.37.2"
     source=f"{SOURCE}; docs/findings/two-hints-block-each-other.md",
 )
 async def test_first_to_be_tried_loses(arena: Arena) -> None:
+    """Two equal gated pods are hinted to the only node, which has room for one; the first is released, then
+    the second."""
     (node,) = await arena.nodes(1, cpu="4")
     first, second = [await arena.gated_pod(name, cpu="4") for name in ("first", "second")]
     for pod in (first, second):
@@ -55,6 +57,8 @@ async def test_first_to_be_tried_loses(arena: Arena) -> None:
     source=f"{SOURCE}; docs/findings/two-hints-block-each-other.md",
 )
 async def test_two_that_never_preempt_block_each_other(arena: Arena) -> None:
+    """Two equal gated pods that never preempt are hinted to the only node, which has room for one, and
+    released; then one hint is cleared."""
     (node,) = await arena.nodes(1, cpu="4")
     pods = [await arena.gated_pod(name, cpu="4", priority="hintbound-never") for name in ("first", "second")]
     for pod in pods:

@@ -14,6 +14,8 @@ ATTEMPTS = "scheduler_schedule_attempts_total"
     source="KEP-5278, seed 001 step 4; measured 1.33.13-1.37.2",
 )
 async def test_unfit_hint_falls_through(arena: Arena) -> None:
+    """A gated pod is hinted to a node that is too small and released; another fits, and the scheduler's
+    counters must show no failed attempt."""
     scheduler = await arena.own_scheduler()
     (small,) = await arena.nodes(1, cpu="1")
     (roomy,) = await arena.nodes(1)

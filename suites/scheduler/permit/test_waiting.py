@@ -26,6 +26,8 @@ NEEDS: list[Capability | Feature] = [
     advice="Count the room of nominated pods as used; a co-scheduling plugin need not show it by itself.",
 )
 async def test_node_is_shown_on_permit(arena: Arena) -> None:
+    """A scheduler with a plugin that waits on demand holds a pod in Permit until the test lets it go; its
+    recorded versions are compared."""
     pod, node = await waiting_pod(arena)
 
     assert await arena.nominated(pod) == node
@@ -49,6 +51,8 @@ async def test_node_is_shown_on_permit(arena: Arena) -> None:
     advice="Keep autoscalers from nodes that a waiting group holds by other means, say placeholder pods.",
 )
 async def test_node_is_hidden_on_permit(arena: Arena) -> None:
+    """A scheduler with a plugin that waits on demand holds a pod in Permit until the test lets it go; its
+    recorded versions are compared."""
     pod, node = await waiting_pod(arena)
 
     assert "nodeName" not in (await arena.now(pod))["spec"], "it did not wait"
@@ -71,6 +75,7 @@ async def test_node_is_hidden_on_permit(arena: Arena) -> None:
     advice="Watch PodScheduled of the pods that you hint: whenever it turns False write the hint anew.",
 )
 async def test_time_out_clears_the_hint(arena: Arena) -> None:
+    """A scheduler with a plugin that waits on demand lets a gated, hinted pod wait in Permit for a second."""
     hinted, after = await hint_after_a_time_out(arena)
     assert after == "", f"the hint at {hinted} was kept"
 
@@ -88,6 +93,7 @@ async def test_time_out_clears_the_hint(arena: Arena) -> None:
     advice="Do not build on it: from 1.35 on the hint is cleared.",
 )
 async def test_time_out_keeps_the_hint(arena: Arena) -> None:
+    """A scheduler with a plugin that waits on demand lets a gated, hinted pod wait in Permit for a second."""
     hinted, after = await hint_after_a_time_out(arena)
     assert after == hinted
 

@@ -20,6 +20,8 @@ EXPECTS = "gate(scheduler, NominatedNodeNameForExpectation)"
     source="KEP-5278 W2; measured 1.34.0-1.37.2 with the gate on",
 )
 async def test_unfit_hint_is_rewritten(arena: Arena) -> None:
+    """A gated pod that a claim without a volume holds in PreBind is hinted to a node that is too small, and
+    released."""
     claim = await waiting_claim(arena)
     (small,) = await arena.nodes(1, cpu="1")
     (roomy,) = await arena.nodes(1)
@@ -47,6 +49,8 @@ async def test_unfit_hint_is_rewritten(arena: Arena) -> None:
     source="KEP-5278; measured 1.33.13-1.37.2 with the gate off or absent",
 )
 async def test_unfit_hint_stays(arena: Arena) -> None:
+    """A gated pod that a claim without a volume holds in PreBind is hinted to a node that is too small, and
+    released; the volume comes later."""
     claim = await waiting_claim(arena)
     (small,) = await arena.nodes(1, cpu="1")
     (roomy,) = await arena.nodes(1)
@@ -77,6 +81,8 @@ async def test_unfit_hint_stays(arena: Arena) -> None:
     source="KEP-5278; measured 1.34.0-1.37.2 with the gate on",
 )
 async def test_outsiders_value_stays(arena: Arena) -> None:
+    """A claim without a volume holds a pod in PreBind; the nominator overwrites its nomination before the
+    volume comes."""
     claim = await waiting_claim(arena)
     (node,) = await arena.nodes(1)
     pod = await arena.pod(spec=claim.spec)
@@ -106,6 +112,8 @@ async def test_outsiders_value_stays(arena: Arena) -> None:
     source="KEP-5278 W2; measured 1.34.0-1.37.2 with the gate on",
 )
 async def test_fitting_hint_is_not_written_again(arena: Arena) -> None:
+    """A gated pod that a claim without a volume holds in PreBind is hinted to its only node; the scheduler's
+    writes are read from the audit log."""
     claim = await waiting_claim(arena)
     (node,) = await arena.nodes(1)
     pod = await arena.gated_pod(spec=claim.spec)

@@ -19,6 +19,8 @@ EXPECTS = "gate(scheduler, NominatedNodeNameForExpectation)"
     source="KEP-5278 W2, kubernetes#125491; measured 1.34.0-1.37.2 with the gate on",
 )
 async def test_node_is_shown_during_prebind(arena: Arena) -> None:
+    """A claim without a volume holds a pod in PreBind until the test makes the volume; all recorded versions
+    of the pod are compared."""
     claim = await waiting_claim(arena)
     (node,) = await arena.nodes(1)
     pod = await arena.pod(spec=claim.spec)
@@ -45,6 +47,7 @@ async def test_node_is_shown_during_prebind(arena: Arena) -> None:
     source="KEP-5278 W2, KEP-5229; measured 1.34.0-1.37.2 with both gates on",
 )
 async def test_node_is_shown_by_asynchronous_calls(arena: Arena) -> None:
+    """A scheduler with asynchronous API calls gets a pod that a claim without a volume holds in PreBind."""
     await arena.own_scheduler(gates={"SchedulerAsyncAPICalls": True})
     claim = await waiting_claim(arena)
     (node,) = await arena.nodes(1)
@@ -70,6 +73,8 @@ async def test_node_is_shown_by_asynchronous_calls(arena: Arena) -> None:
     source="kubernetes#125491; measured 1.33.13-1.37.2 with the gate off or absent",
 )
 async def test_node_is_hidden_during_prebind(arena: Arena) -> None:
+    """A claim without a volume holds a pod in PreBind until the test makes the volume; all recorded versions
+    of the pod are compared."""
     claim = await waiting_claim(arena)
     (node,) = await arena.nodes(1)
     pod = await arena.pod(spec=claim.spec)
@@ -90,6 +95,7 @@ async def test_node_is_hidden_during_prebind(arena: Arena) -> None:
     source="KEP-5278, PreBindPreFlight; measured 1.33.13-1.37.2, all gates",
 )
 async def test_plain_pod_is_never_nominated(arena: Arena) -> None:
+    """A plain pod is placed on the only node; all its recorded versions are compared."""
     (node,) = await arena.nodes(1)
 
     pod = await arena.pod()

@@ -33,6 +33,7 @@ IMPATIENT = {"profiles": [{"pluginConfig": [{"name": "VolumeBinding", "args": AR
     source="KEP-5278 C6, kubernetes#135007; measured 1.36.3 and 1.37.2 with the gate on",
 )
 async def test_failure_clears(arena: Arena) -> None:
+    """A scheduler that gives PreBind little time gets a pod whose volume never comes."""
     await arena.own_scheduler(config=IMPATIENT)
     claim = await waiting_claim(arena)
     (node,) = await arena.nodes(1)
@@ -64,6 +65,7 @@ async def test_failure_clears(arena: Arena) -> None:
     source="KEP-5278 C6, kubernetes#135007; measured 1.35.4 with the gate on",
 )
 async def test_second_failure_clears(arena: Arena) -> None:
+    """A scheduler that gives PreBind little time gets a pod whose volume never comes, and fails it twice."""
     await arena.own_scheduler(config=IMPATIENT)
     claim = await waiting_claim(arena)
     (node,) = await arena.nodes(1)
@@ -95,6 +97,8 @@ async def test_second_failure_clears(arena: Arena) -> None:
     source="KEP-5278 C6, kubernetes#133276; measured 1.34.0 and 1.34.4 with the gate on",
 )
 async def test_failure_keeps(arena: Arena) -> None:
+    """A scheduler that gives PreBind little time gets a pod whose volume never comes, and fails it three
+    times."""
     scheduler = await arena.own_scheduler(config=IMPATIENT)
     claim = await waiting_claim(arena)
     (node,) = await arena.nodes(1)
@@ -130,6 +134,8 @@ async def test_failure_keeps(arena: Arena) -> None:
     source="measured 1.35.4-1.37.2 with the gate on; docs/findings/nomination-flaps-with-prebind-retries.md",
 )
 async def test_nomination_flaps(arena: Arena) -> None:
+    """A scheduler that gives PreBind little time gets a pod whose volume never comes; its nomination must
+    come, go, come and go."""
     await arena.own_scheduler(config=IMPATIENT)
     claim = await waiting_claim(arena)
     (node,) = await arena.nodes(1)

@@ -30,6 +30,8 @@ BUDGET: dict[str, Any] = {
     source="kubernetes preemption.pickOneNodeForPreemption; measured 1.33.13-1.37.2",
 )
 async def test_guarded_victim_is_avoided(arena: Arena) -> None:
+    """A low victim with a budget and a higher one without fill two nodes; a preemptor must be nominated to
+    the second."""
     await arena.make(BUDGET)
     await arena.own_scheduler()  # started after the budget was made, so it knows it
     guarded, free = await arena.nodes(2, cpu="4")
@@ -54,6 +56,7 @@ async def test_guarded_victim_is_avoided(arena: Arena) -> None:
     source="kubernetes docs, Pod Priority and Preemption; measured 1.33.13-1.37.2",
 )
 async def test_budget_is_no_shield(arena: Arena) -> None:
+    """A victim that may not be evicted fills the only node; a preemptor must be bound there all the same."""
     await arena.make(BUDGET)
     await arena.own_scheduler()
     (node,) = await arena.nodes(1, cpu="4")

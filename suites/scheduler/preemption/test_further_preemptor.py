@@ -19,6 +19,8 @@ AGAIN = 'version(scheduler, "<1.34") or version(scheduler, "==1.34") and version
     source="kubernetes preemption.prepareCandidate; measured 1.35.4-1.37.2",
 )
 async def test_terminating_victim_is_spared(arena: Arena) -> None:
+    """A finalizer holds a victim that one preemptor has deleted; a higher preemptor arrives, and DELETEs are
+    counted in the audit log."""
     node, victim, further = await two_preemptors(arena)
 
     assert await arena.nominated(further) == node
@@ -48,6 +50,8 @@ async def test_terminating_victim_is_spared(arena: Arena) -> None:
     source="measured 1.33.13 and 1.34.4; docs/findings/victims-are-deleted-again.md",
 )
 async def test_terminating_victim_is_deleted_again(arena: Arena) -> None:
+    """A finalizer holds a victim that one preemptor has deleted; a higher preemptor arrives, and DELETEs are
+    counted in the audit log."""
     node, victim, further = await two_preemptors(arena)
 
     note = f"Preempted by pod {further.uid} on node {node}"

@@ -12,6 +12,7 @@ from hintbound.plugin import Arena, Capability, Feature, behaviour, nomination, 
     source="kubernetes#95752, PodEligibleToPreemptOthers; measured 1.33.13-1.37.2",
 )
 async def test_preemptor_waits_for_a_held_victim(arena: Arena) -> None:
+    """A finalizer holds the victim while the preemptor is tried once more; then the victim is let go."""
     (node,) = await arena.nodes(1, cpu="5")
     victim = await arena.running_pod(
         node, cpu="4", priority="hintbound-low", finalizers=["hintbound.dev/hold"]

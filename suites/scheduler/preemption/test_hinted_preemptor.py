@@ -12,6 +12,7 @@ from hintbound.plugin import Arena, Capability, Feature, behaviour, nomination
     source="kubernetes pickOneNodeForPreemption; measured 1.33.13-1.37.2",
 )
 async def test_preemption_overwrites_the_hint(arena: Arena) -> None:
+    """A gated preemptor is hinted to a node with two victims and released; another node has one."""
     hinted, cheaper = await arena.nodes(2, cpu="4")
     for _ in range(2):
         await arena.running_pod(hinted, cpu="2", priority="hintbound-low")
@@ -39,6 +40,8 @@ async def test_preemption_overwrites_the_hint(arena: Arena) -> None:
     source="kubernetes PodEligibleToPreemptOthers; measured 1.33.13-1.37.2",
 )
 async def test_never_spares_the_pods_on_its_node(arena: Arena) -> None:
+    """A gated pod that never preempts is hinted to a node that a low pod fills, and released; the low pod
+    must live on."""
     (node,) = await arena.nodes(1, cpu="4")
     low = await arena.running_pod(node, "low", cpu="4", priority="hintbound-low")
     pod = await arena.gated_pod(cpu="4", priority="hintbound-never")

@@ -17,6 +17,8 @@ GRACE = 2
     source="kubernetes#89111, seed 001 step 5; measured 1.33.13-1.37.2",
 )
 async def test_preemption_nominates_waits_and_binds(arena: Arena) -> None:
+    """A victim with a grace period fills the only node; the recorded versions of victim and preemptor are put
+    in order."""
     (node,) = await arena.nodes(1, cpu="4")
     victim = await arena.running_pod(node, cpu="4", priority="hintbound-low", grace=GRACE)
 

@@ -13,6 +13,7 @@ SCHEDULER = "system:kube-scheduler"
     source="KEP-5278 W1, kubernetes#89111; measured 1.33.13-1.37.2",
 )
 async def test_the_patch_that_nominates_says_why(arena: Arena) -> None:
+    """A preemptor takes the only node; the scheduler's PATCHes are read from the audit log."""
     (node,) = await arena.nodes(1, cpu="4")
     await arena.running_pod(node, cpu="4", priority="hintbound-low", grace=1)
 

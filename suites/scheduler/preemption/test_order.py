@@ -13,6 +13,8 @@ from hintbound.plugin import Arena, Capability, Feature, behaviour
     source="kubernetes preemption.prepareCandidate; measured 1.33.13-1.37.2 with the gate off",
 )
 async def test_nomination_follows_the_victims_deletion(arena: Arena) -> None:
+    """A scheduler with the gate off preempts on the only node; the recorded versions of victim and preemptor
+    are put in order."""
     await arena.own_scheduler(gates={"SchedulerAsyncPreemption": False})
     (node,) = await arena.nodes(1, cpu="4")
     victim = await arena.running_pod(node, cpu="4", priority="hintbound-low", grace=1)

@@ -18,6 +18,8 @@ SKIPS = (
     source="kubernetes getLowerPriorityNominatedPods (C9); measured 1.33.13-1.37.2",
 )
 async def test_higher_preemptor_takes_over(arena: Arena) -> None:
+    """Finalizers hold two victims; a preemptor that needs the room of one waits, then a higher one arrives
+    that needs both."""
     (node,) = await arena.nodes(1, cpu="4")
     victims = [
         await arena.running_pod(node, cpu="2", priority="hintbound-low", finalizers=HOLD) for _ in range(2)
@@ -55,6 +57,8 @@ async def test_higher_preemptor_takes_over(arena: Arena) -> None:
     "SchedulerAsyncPreemption off",
 )
 async def test_nomination_is_cleared_while_the_victim_goes(arena: Arena) -> None:
+    """A finalizer holds a victim that one preemptor has deleted; a higher preemptor is nominated, and the
+    first one's nomination is read."""
     assert await nomination_after_a_higher_one(arena) == ""
 
 
@@ -75,6 +79,8 @@ async def test_nomination_is_cleared_while_the_victim_goes(arena: Arena) -> None
     "docs/findings/two-nominated-to-one-place.md",
 )
 async def test_two_are_nominated_while_the_victim_goes(arena: Arena) -> None:
+    """A finalizer holds a victim that one preemptor has deleted; a higher preemptor is nominated, and the
+    first one's nomination is read."""
     assert await nomination_after_a_higher_one(arena) != ""
 
 
@@ -104,6 +110,8 @@ async def nomination_after_a_higher_one(arena: Arena) -> str:
     source="kubernetes RunFilterPluginsWithNominatedPods; measured 1.33.13-1.37.2",
 )
 async def test_room_is_kept_for_the_preemptor(arena: Arena) -> None:
+    """Of two victims one goes and a finalizer holds the other; a low pod that would fit into the gap must be
+    refused."""
     (node,) = await arena.nodes(1, cpu="4")
     quick = await arena.running_pod(node, "quick", cpu="2", priority="hintbound-low")
     held = await arena.running_pod(node, "held", cpu="2", priority="hintbound-low", finalizers=HOLD)

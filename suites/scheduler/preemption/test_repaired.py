@@ -13,6 +13,8 @@ from hintbound.plugin import Arena, Capability, Feature, behaviour, nomination
     source="kubernetes#129058 (requeue on a changed nomination); measured 1.33.13-1.37.2",
 )
 async def test_nomination_is_repaired(arena: Arena) -> None:
+    """A finalizer holds the victim while the nominator clears, and then changes, the nomination of the
+    waiting preemptor."""
     (node,) = await arena.nodes(1, cpu="4")
     victim = await arena.running_pod(
         node, cpu="4", priority="hintbound-low", finalizers=["hintbound.dev/hold"]

@@ -20,6 +20,8 @@ GRACE = 1
     source="kubernetes#134249, #134730: earlier releases may send the DELETE again; measured 1.35.4-1.37.2",
 )
 async def test_each_victim_is_deleted_once(arena: Arena) -> None:
+    """Four victims with different grace periods go for one preemptor; the scheduler's requests are read from
+    the audit log."""
     (node,) = await arena.nodes(1, cpu="4")
     victims = [
         await arena.running_pod(node, cpu="1", priority="hintbound-low", grace=grace)
@@ -47,6 +49,8 @@ async def test_each_victim_is_deleted_once(arena: Arena) -> None:
     source="kubernetes util.DeletePod; measured 1.33.13-1.37.2",
 )
 async def test_victims_grace_is_its_own(arena: Arena) -> None:
+    """A victim with a grace period is preempted; the DELETE is read from the audit log, the period granted
+    from the victim."""
     (node,) = await arena.nodes(1, cpu="4")
     victim = await arena.running_pod(node, cpu="4", priority="hintbound-low", grace=GRACE)
 
@@ -69,6 +73,8 @@ async def test_victims_grace_is_its_own(arena: Arena) -> None:
     source="kubernetes NodeResourcesFit with nominated pods; measured 1.33.13-1.37.2",
 )
 async def test_node_is_never_over_committed(arena: Arena) -> None:
+    """Four victims go for two preemptors; what all pods on the node ask for is added up at each recorded
+    version."""
     (node,) = await arena.nodes(1, cpu="4")
     victims = [
         await arena.running_pod(node, cpu="1", priority="hintbound-low", grace=grace)

@@ -11,6 +11,7 @@ from hintbound.plugin import Arena, Capability, Feature, behaviour
     source="kubernetes preemption.PreemptPod; measured 1.33.13-1.37.2",
 )
 async def test_event_names_the_preemptor(arena: Arena) -> None:
+    """A victim is preempted, and its Event is awaited."""
     (node,) = await arena.nodes(1, cpu="4")
     victim = await arena.running_pod(node, cpu="4", priority="hintbound-low")
 

@@ -17,6 +17,8 @@ NEEDS = [Capability.FAKE_NODES, Capability.MANY_APISERVERS, Capability.RESTART_C
     source="client-go reflector, kubernetes scheduling queue; measured 1.33.13-1.37.2",
 )
 async def test_preemption_outlives_an_apiserver(arena: Arena) -> None:
+    """A finalizer holds the victim while the scheduler's apiserver is killed; the victim goes, and the
+    apiserver is started again."""
     server = await arena.own_apiserver()
     await arena.own_scheduler(through=server)
     (node,) = await arena.nodes(1, cpu="4")
@@ -50,6 +52,8 @@ async def test_preemption_outlives_an_apiserver(arena: Arena) -> None:
     source="Kubernetes API conventions; measured 1.33.13-1.37.2",
 )
 async def test_hint_outlives_its_apiserver(arena: Arena) -> None:
+    """A gated pod is hinted through an apiserver that is killed at once; through another one the pod is
+    released."""
     server = await arena.own_apiserver()
     _attractive, hinted = await arena.nodes(2, soft_taint=[None, "PreferNoSchedule"])
     pod = await arena.gated_pod()

@@ -15,6 +15,8 @@ NEEDS = [Capability.FAKE_NODES, Capability.OWN_SCHEDULER, Capability.RESTART_COM
     source="kubernetes#138443, PriorityQueue.Add; measured 1.33.13-1.37.2",
 )
 async def test_preemptor_outlives_its_scheduler(arena: Arena) -> None:
+    """A finalizer holds the victim while the scheduler is killed, an equal rival arrives, and the scheduler
+    is started again."""
     scheduler = await arena.own_scheduler()
     (node,) = await arena.nodes(1, cpu="4")
     victim = await arena.running_pod(
@@ -46,6 +48,7 @@ async def test_preemptor_outlives_its_scheduler(arena: Arena) -> None:
     source="kubernetes PriorityQueue.Add; measured 1.33.13-1.37.2",
 )
 async def test_hint_waits_for_a_scheduler(arena: Arena) -> None:
+    """The scheduler is killed; a gated pod is hinted and released before it is started again."""
     scheduler = await arena.own_scheduler()
     _attractive, hinted = await arena.nodes(2, soft_taint=[None, "PreferNoSchedule"])
     pod = await arena.gated_pod()
@@ -67,6 +70,8 @@ async def test_hint_waits_for_a_scheduler(arena: Arena) -> None:
     source="kubernetes PriorityQueue.Update; measured 1.33.13-1.37.2",
 )
 async def test_last_hint_counts_after_a_pause(arena: Arena) -> None:
+    """The scheduler is stopped (SIGSTOP) while the hint of a gated pod is changed and the pod released; then
+    it goes on."""
     scheduler = await arena.own_scheduler()
     first, last = await arena.nodes(2, soft_taint=[None, "PreferNoSchedule"])
     pod = await arena.gated_pod()
@@ -90,6 +95,7 @@ async def test_last_hint_counts_after_a_pause(arena: Arena) -> None:
     source="kubernetes scheduling queue; measured 1.33.13-1.37.2",
 )
 async def test_preemption_goes_on_after_a_pause(arena: Arena) -> None:
+    """The scheduler is stopped (SIGSTOP) while the victim of its preemptor goes; then it goes on."""
     scheduler = await arena.own_scheduler()
     (node,) = await arena.nodes(1, cpu="4")
     victim = await arena.running_pod(

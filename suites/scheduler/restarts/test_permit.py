@@ -28,6 +28,8 @@ UNATTRACTIVE = [{"key": "hintbound.dev/unattractive", "effect": "PreferNoSchedul
     advice="Let Permit and PreBind plugins find what they made ready on the nominated node after a restart.",
 )
 async def test_nomination_steers_the_next_scheduler(arena: Arena) -> None:
+    """A scheduler is killed while a pod waits in Permit; the other node is made the better one before it is
+    started again."""
     first, _other, bound = await killed_while_a_pod_waits(arena)
     assert bound == first
 
@@ -46,6 +48,8 @@ async def test_nomination_steers_the_next_scheduler(arena: Arena) -> None:
     advice="Turn the gate on before you rely on Permit or PreBind plugins that make nodes ready.",
 )
 async def test_next_scheduler_starts_over(arena: Arena) -> None:
+    """A scheduler is killed while a pod waits in Permit; the other node is made the better one before it is
+    started again."""
     _first, other, bound = await killed_while_a_pod_waits(arena)
     assert bound == other
 

@@ -17,6 +17,8 @@ from hintbound.plugin import Arena, Capability, Feature, behaviour, waiting_clai
     source="KEP-5278, kubernetes#138443; measured 1.34.0-1.37.2 with the gate on",
 )
 async def test_nomination_outlives_a_polite_end(arena: Arena) -> None:
+    """A claim without a volume holds a pod in PreBind while the scheduler is ended and started again; then
+    the volume comes."""
     scheduler = await arena.own_scheduler()
     claim = await waiting_claim(arena)
     (node,) = await arena.nodes(1)

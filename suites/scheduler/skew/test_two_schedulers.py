@@ -19,6 +19,8 @@ GATE = "NominatedNodeNameForExpectation"
     source="KEP-5278 W2; measured 1.34.0-1.37.2",
 )
 async def test_each_scheduler_follows_its_gate(arena: Arena) -> None:
+    """Two schedulers, gate on and off, each place a pod that a claim without a volume holds in PreBind; its
+    recorded versions are compared."""
     (node,) = await arena.nodes(1)
     shown = {}
     for gate in (True, False):
@@ -52,6 +54,8 @@ async def test_each_scheduler_follows_its_gate(arena: Arena) -> None:
     source="kubernetes eventhandlers.responsibleForPod; measured 1.33.13-1.37.2",
 )
 async def test_other_schedulers_hint_holds_nothing(arena: Arena) -> None:
+    """A hint fills a node and keeps out a pod of the same scheduler; then a pod of a second scheduler wants
+    that node."""
     (node,) = await arena.nodes(1, cpu="4")
     holder = await arena.gated_pod("holder", cpu="4")
     await arena.hint(holder, node)
@@ -80,6 +84,8 @@ async def test_other_schedulers_hint_holds_nothing(arena: Arena) -> None:
     source="KEP-4330; measured 1.35.4-1.37.2",
 )
 async def test_emulating_scheduler_shows_nothing(arena: Arena) -> None:
+    """A scheduler is started with `--emulated-version=1.34` and places a pod that a claim without a volume
+    holds in PreBind."""
     await arena.own_scheduler(emulate="1.34")
     claim = await waiting_claim(arena)
     (node,) = await arena.nodes(1)

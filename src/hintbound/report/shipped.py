@@ -1,0 +1,59 @@
+"""What the matrix that hintbound ships tells of a behaviour."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+
+from hintbound import data
+from hintbound.clusters.gatesets import GATE_SETS
+from hintbound.protocol import Verdict
+from hintbound.report.matrix import Cell, Matrix
+
+
+def matrix() -> Matrix | None:
+    """The shipped matrix; None where there is none (a checkout in which nobody made it). Raises
+    CannotStart."""
+    try:
+        stored = (data.folder("docs") / "matrix.json").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    return Matrix.from_json(json.loads(stored))
+
+
+def by_default(behaviour: str, known: Matrix) -> str:
+    """To which releases a behaviour applies with their default gates, and which gate sets turn it on where
+    they do not: `1.33 no, 1.34 no (yes with @nnn-on), 1.35+ yes`. Empty when the matrix does not know it."""
+    cells = next((row.cells for row in known.rows if row.behaviour == behaviour), {})
+    minors: dict[str, dict[str, str]] = {}
+    for column in known.columns:
+        version, _, gates = column.id.partition(" @")
+        if gates == "default" and column.id in cells:
+            minors.setdefault(version.rpartition(".")[0], {})[version] = _answer(version, cells)
+    answers: list[tuple[str, str]] = []
+    for minor, patches in minors.items():
+        alike = len(set(patches.values())) == 1
+        answers += [(minor, next(iter(patches.values())))] if alike else list(patches.items())
+    return ", ".join(_runs(answers))
+
+
+def _answer(version: str, cells: Mapping[str, Cell]) -> str:
+    default = cells[f"{version} @default"].verdict
+    if default is not Verdict.NOT_SUPPORTED:
+        return "yes, but broken" if default is Verdict.FAIL else "yes"
+    columns = (f"{version} @{gates}" for gates in GATE_SETS)
+    on = [column for column in columns if column in cells and cells[column].verdict is not default]
+    return f"no (yes with {', '.join(column.split()[1] for column in on)})" if on else "no"
+
+
+def _runs(answers: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """Neighbours of the same answer stand once; the last also holds for what comes after it."""
+    runs = [[label for label, _ in run] for _, run in groupby(answers, key=itemgetter(1))]
+    for labels in runs:
+        answer = dict(answers)[labels[0]]
+        if labels is runs[-1]:
+            yield f"{labels[0]}+ {answer}"
+        else:
+            yield f"{labels[0]}{f'-{labels[-1]}' if len(labels) > 1 else ''} {answer}"
