@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -10,8 +11,9 @@ from hintbound.errors import CannotStart
 from hintbound.protocol import Level, Verdict
 from hintbound.report import ExpectedFailure, Run
 from hintbound.report.compare import Turn, compare
+from hintbound.report.findings import Finding, Promise
 from hintbound.report.matrix import Matrix, Row, build
-from hintbound.report.matrix_markdown import write
+from hintbound.report.matrix_markdown import BROKEN, write
 from tests.report.runs import CLEARING, EXPECTATION, cluster, outcome, run
 
 
@@ -98,15 +100,26 @@ def test_another_format_is_refused() -> None:
         Matrix.from_json({"format": "other"})
 
 
-def test_the_page_shows_folders_signs_hazards_findings_and_failures(matrix: Matrix) -> None:
-    page = write(matrix, {"NNN-A": ["a-finding"]})
+def finding(*promises: Promise) -> Finding:
+    return Finding(
+        "a-finding", "It does other.", (), (), "bug", "all", ("NNN-A", "NNN-B"), promises, "none", "", ()
+    )
+
+
+def test_the_page_shows_folders_signs_hazards_findings_sources_and_failures(matrix: Matrix) -> None:
+    page = write(matrix, [finding()])
 
     assert "## suites/apiserver\n" in page
-    assert "| `NNN-A` | **✗** | ✓ | ✓ | NNN-A \\| holds. [finding](findings/a-finding.md) |" in page
-    assert "| `NNN-B` | ✓ | ✓ | · | NNN-B \\| holds. *(hazard)* |" in page
-    assert "| `NNN-NEW` |  |  |  | NNN-NEW \\| holds. |" in page
+    assert (
+        "| `NNN-A` | **✗** | ✓ | ✓ | NNN-A \\| holds. [finding](findings/a-finding.md) "
+        "[KEP-5278](https://kep.k8s.io/5278) |" in page
+    )
+    assert "| `NNN-B` | ✓ | ✓ | · | NNN-B \\| holds. *(hazard)* [finding](findings/a-finding.md) " in page
+    assert "| `NNN-NEW` |  |  |  | NNN-NEW \\| holds. [KEP-5278]" in page
     assert "* `NNN-A` on `embedded:1.34.0`: fail: because of NNN-A" in page
     assert "| 3 | `embedded:1.34.4,@nnn-on` | on | on |" in page
+    assert "Broken promises\n" not in page
+    assert BROKEN not in page.partition("## The clusters")[2]
 
 
 def test_a_failure_that_was_expected_is_shown_as_such() -> None:
@@ -118,8 +131,40 @@ def test_a_failure_that_was_expected_is_shown_as_such() -> None:
 
     assert Matrix.from_json(json.loads(json.dumps(matrix.to_json()))) == matrix
     assert matrix.outcomes(matrix.columns[0])[0].expected == known.expected
-    page = write(matrix, {})
+    page = write(matrix, [])
     assert "| `NNN-A` | (✗) |" in page
     assert (
         "`NNN-A` on `embedded:1.34.0`: fail: because of NNN-A (expected until 2999-12-31: We know.)" in page
     )
+
+
+def test_a_promise_is_broken_where_its_behaviour_was_seen_on_a_version_that_made_it(matrix: Matrix) -> None:
+    of_b = Promise("KEP-1: B never holds.", ("1.34.4", "1.34.4,@nnn-on"), "NNN-B")
+    of_a = Promise("KEP-1: A never holds.", ("1.34.0",), "NNN-A")
+
+    page = write(matrix, [finding(of_b, of_a)])
+
+    # Neither on 1.34.0, which did not promise it, nor with the gates that make the sentence void.
+    assert "| `NNN-B` | ✓ | ✓† | · |" in page
+    line = "| 1.34.4 | KEP-1: B never holds. | [It does other.](findings/a-finding.md) | `NNN-B` |"
+    assert line in page
+    # What was awaited to be broken and was not is no broken promise: A fails on 1.34.0.
+    assert "| `NNN-A` | **✗** | ✓ | ✓ |" in page
+    assert "A never holds" not in page
+
+
+@pytest.mark.parametrize(
+    ("source", "links"),
+    [
+        ("KEP-5278 C6, kubernetes#135007; measured", ["kep.k8s.io/5278", "kubernetes/issues/135007"]),
+        ("kubernetes#134249, #134730: earlier", ["issues/134249", "issues/134730"]),
+        ("RFC 6902 test; measured 1.33.13", []),
+    ],
+)
+def test_a_row_links_what_its_source_names(matrix: Matrix, source: str, links: list[str]) -> None:
+    sourced = replace(matrix, rows=(replace(matrix.rows[0], source=source),))
+
+    row = next(line for line in write(sourced, []).splitlines() if line.startswith("| `NNN-B`"))
+
+    assert [link for link in links if link in row] == links
+    assert row.count("https://") == len(links)

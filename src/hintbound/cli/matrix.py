@@ -46,10 +46,11 @@ def command(
     """
     from hintbound import __version__, assets
     from hintbound.plugin import catalogue, expected
-    from hintbound.report import matrix, matrix_markdown
+    from hintbound.report import findings, matrix, matrix_markdown
 
     if xfails:
         expected.load(xfails, datetime.now(UTC).date())  # before hours of work, not after
+    pages = findings.read(into / "findings")
     columns = list(_columns(versions, sets))
     assets.etcd()
     assets.kwok()
@@ -61,20 +62,8 @@ def command(
     result = matrix.build(__version__, rows, runs)
     into.mkdir(parents=True, exist_ok=True)
     (into / "matrix.json").write_text(json.dumps(result.to_json(), indent=1) + "\n")
-    (into / matrix_markdown.FILE).write_text(
-        matrix_markdown.write(result, findings(into / "findings", [row.behaviour for row in rows]))
-    )
+    (into / matrix_markdown.FILE).write_text(matrix_markdown.write(result, pages))
     return EXIT_CODES[worst(run.verdict for _, run in runs)]
-
-
-def findings(folder: Path, behaviours: Iterable[str]) -> dict[str, list[str]]:
-    """Which pages of `docs/findings` tell of which behaviour: those that name its id."""
-    pages = {page.stem: page.read_text() for page in sorted(folder.glob("*.md"))}
-    return {
-        behaviour: found
-        for behaviour in behaviours
-        if (found := [name for name, text in pages.items() if f"`{behaviour}`" in text])
-    }
 
 
 def _columns(versions: tuple[str, ...], sets: tuple[str, ...]) -> Iterator[tuple[str, str]]:

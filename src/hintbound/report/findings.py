@@ -39,10 +39,19 @@ _CODE = re.compile(r"`([^`]+)`")
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A sentence of a KEP or release note, and the clusters on which it is untrue."""
+    """A sentence of a KEP, release note or page of the documentation, and where it is untrue."""
 
     text: str
+    """With its citation, as Markdown."""
     broken_on: tuple[str, ...]
+    """Clusters."""
+    behaviour: str
+    """The id of the behaviour that holds where the promise is broken."""
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """Of those clusters, each once."""
+        return tuple(dict.fromkeys(spec.partition(",")[0] for spec in self.broken_on))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +119,7 @@ def parse(name: str, page: str) -> Finding:
                 next_step="See docs/findings/README.md for how a page is made.",
             )
     seen, not_seen = _codes(found["Seen on"]), _codes(found.get("Not seen on", ""))
+    behaviours = _codes(found["Behaviours"])
     return Finding(
         name=name,
         title=title.removeprefix("# "),
@@ -117,8 +127,8 @@ def parse(name: str, page: str) -> Finding:
         not_seen=not_seen,
         severity=found["Severity"],
         harms=found["Harms"],
-        behaviours=_codes(found["Behaviours"]),
-        promises=tuple(_promises(rows)),
+        behaviours=behaviours,
+        promises=tuple(_promises(rows, *behaviours[:1])),
         upstream=found["Upstream"],
         script=scripts[0],
         prints=tuple(_prints(page, seen)),
@@ -145,11 +155,13 @@ def _prints(page: str, seen: Sequence[str]) -> Iterator[Prints]:
             yield Prints(tuple(block["on"].split()) or tuple(seen), tuple(block["body"].splitlines()))
 
 
-def _promises(rows: Sequence[tuple[str, str]]) -> Iterator[Promise]:
-    """A row `Promise` is followed by the row that says where it is broken."""
+def _promises(rows: Sequence[tuple[str, str]], first: str = "") -> Iterator[Promise]:
+    """A row `Promise` is followed by `Broken on`: where, and by which behaviour if not by the first."""
     for (name, text), (after, broken) in pairwise(rows):
         if name == "Promise" and after == "Broken on":
-            yield Promise(text, _codes(broken))
+            codes = _codes(broken)
+            named = [code for code in codes if code.startswith("NNN-")]
+            yield Promise(text, tuple(code for code in codes if code not in named), *(named or [first])[:1])
 
 
 def _as_codes(words: Iterable[str]) -> str:
