@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from hintbound.errors import CannotStart
+from hintbound.protocol import Affected
+from hintbound.report.compare import Turn
 
 if TYPE_CHECKING:
+    from hintbound.plugin.behaviours import Behaviour
     from hintbound.report.compare import Change
     from hintbound.report.model import Outcome
 
@@ -35,15 +40,67 @@ def command(before: str, after: str, form: str) -> None:
     if form == "json":
         click.echo(json.dumps({"before": old.name, "after": new.name, "changes": changes}, indent=1))
         return
-    click.echo(f"from {old.name} to {new.name}")
-    for change in changes:
-        click.echo(f"\n{change['turn']}: {change['behaviour']}")
-        for key in ("must", "why", "affects", "advice", "before", "after"):
-            if change[key]:
-                said = ", ".join(change[key]) if key == "affects" else change[key]
-                click.echo(f"  {key:<8} {said}")
     known = {outcome.behaviour for outcome in (*old.outcomes, *new.outcomes)}
-    click.echo(f"\n{len(changes)} of {len(known)} behaviours differ.")
+    click.echo(f"from {old.name} to {new.name}: {len(changes)} of {len(known)} behaviours differ")
+    for line in _grouped(changes):
+        click.echo(line)
+
+
+_NOBODY = "nobody in particular"
+_PROSE: Final[dict[str, Any]] = {"width": 100, "break_long_words": False, "break_on_hyphens": False}
+
+
+def _grouped(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """By who is affected; a behaviour that affects several is told with the first and named with the others.
+    What cannot be compared stands last."""
+    told: dict[str, str] = {}
+    comparable = [change for change in changes if change["turn"] != Turn.UNCLEAR]
+    for who in (*Affected, _NOBODY):
+        group = [change for change in comparable if who in (change["affects"] or [_NOBODY])]
+        if group:
+            yield f"\n{who.upper()}"
+        for change in group:
+            behaviour = change["behaviour"]
+            if behaviour in told:
+                yield f"  {change['turn']}: {behaviour}, see {told[behaviour]}"
+                continue
+            told[behaviour] = who
+            yield from _told(change)
+    yield from _unclear([change for change in changes if change["turn"] == Turn.UNCLEAR])
+
+
+def _told(change: Mapping[str, Any]) -> Iterator[str]:
+    yield f"  {change['turn']}: {change['behaviour']}"
+    do = "so far" if change["turn"] == Turn.ENDS else "do"
+    reasons = change["turn"] in (Turn.BREAKS, Turn.HEALS)
+    rows = {
+        "must": change["must"],
+        "why": change["why"],
+        "where": change["applies"],
+        do: change["advice"],
+        "before": change["before"] if reasons else "",
+        "after": change["after"] if reasons else "",
+    }
+    for name, text in rows.items():
+        if text:
+            yield textwrap.fill(text, initial_indent=f"    {name:<8}", subsequent_indent=" " * 12, **_PROSE)
+
+
+def _unclear(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for side, words in (("before", "only after"), ("after", "only before")):
+        alone = [change["behaviour"] for change in changes if change[side] == _NOT_KNOWN]
+        if alone:
+            text = f"judged {words} ({len(alone)}): {', '.join(alone)}"
+            yield "\n" + textwrap.fill(text, subsequent_indent="  ", **_PROSE)
+    both = [change for change in changes if _NOT_KNOWN not in (change["before"], change["after"])]
+    if both:
+        yield "\ncannot be compared:"
+    alike: dict[tuple[str, str], list[str]] = {}
+    for change in both:
+        alike.setdefault((change["before"], change["after"]), []).append(change["behaviour"])
+    for (before, after), behaviours in alike.items():
+        text = f"before {before}; after {after} ({len(behaviours)}): {', '.join(behaviours)}"
+        yield textwrap.fill(text, initial_indent="  ", subsequent_indent="    ", **_PROSE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +134,7 @@ def _column(text: str) -> _Side:
     return _Side(column.id, matrix.outcomes(column))
 
 
-def _change(change: Change, advice: dict[str, Any]) -> dict[str, Any]:
+def _change(change: Change, advice: Mapping[str, Behaviour]) -> dict[str, Any]:
     outcome = change.outcome
     behaviour = advice.get(outcome.behaviour)
     return {
@@ -85,6 +142,7 @@ def _change(change: Change, advice: dict[str, Any]) -> dict[str, Any]:
         "behaviour": outcome.behaviour,
         "must": outcome.must,
         "why": outcome.why,
+        "applies": behaviour.applies.in_words() if behaviour and behaviour.applies.text else "",
         "affects": [str(who) for who in behaviour.affects] if behaviour else [],
         "advice": behaviour.advice if behaviour else "",
         "before": _said(change.before),
@@ -92,8 +150,11 @@ def _change(change: Change, advice: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+_NOT_KNOWN = "not known"
+
+
 def _said(outcome: Outcome | None) -> str:
     if outcome is None:
-        return "not known"
+        return _NOT_KNOWN
     known = f"; {outcome.expected}" if outcome.expected else ""
     return f"{outcome.verdict}{': ' if outcome.reason else ''}{outcome.reason}{known}"
