@@ -15,7 +15,7 @@ import pytest
 from hintbound import data
 from hintbound.plugin import catalogue
 from hintbound.protocol import Level
-from tests.cli import apiserver_breaks, fault_breaks, hint_breaks, preemption_breaks
+from tests.cli import apiserver_breaks, fault_breaks, hint_breaks, preemption_breaks, upgrade_breaks
 from tests.cli.breaks import DEFAULT, OTHER_GATES, Break
 from tests.cli.programs import Ended, Programs
 
@@ -27,6 +27,7 @@ BREAKS = {
     **fault_breaks.BREAKS,
     **hint_breaks.BREAKS,
     **preemption_breaks.BREAKS,
+    **upgrade_breaks.BREAKS,
     "NNN-FIELD-DROPPED-AT-CREATE": Break(
         "assert 'some-node' == ''",
         changes={
