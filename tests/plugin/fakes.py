@@ -152,6 +152,9 @@ class FakeStage:
     def deaths(self, _namespace: str, _own: Collection[str] = ()) -> list[str]:
         return self.died
 
+    async def lifeless(self, _own: Collection[Any] = ()) -> list[str]:
+        return []
+
     def act(self, verb: str, what: str, name: str) -> None:
         self.asked.append((verb, what, name))
         if error := self.refuse(verb, what, name):

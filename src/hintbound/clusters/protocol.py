@@ -64,6 +64,10 @@ class Component(Protocol):
     async def state(self) -> ComponentState:
         """Its version and gates as it says itself, asked now."""
 
+    async def lifeless(self) -> str:
+        """What shows that it does nothing though it runs: it stands still, or does not answer. Empty when it
+        is alive, and when it was ended."""
+
     async def metrics(self, *families: str) -> Metrics:
         """These families of its `/metrics`, read now; all when none is named."""
 

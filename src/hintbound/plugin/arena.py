@@ -81,6 +81,10 @@ class Arena:
         """Components that died by themselves and may have misled this scenario."""
         return self._stage.deaths(self.namespace, [component.name for component in self._own])
 
+    async def lifeless(self) -> list[str]:
+        """Components that stand still or do not answer now, and may have misled this scenario."""
+        return await self._stage.lifeless(self._own)
+
     def evidence(self, error: BaseException | None) -> tuple[str, ...]:
         """The lives of its pods as recorded so far, for a reader of the failure."""
         return evidence(error, self._stage.store.slice(namespace=self.namespace), without=self.nodes.scouts)

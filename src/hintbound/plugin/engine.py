@@ -183,10 +183,12 @@ class Engine:
         loose = LooseEnds(_file(scenario))
         try:
             error = await _act(scenario, arena, loose)
+            # Asked before all else: who stands still now may go on in a moment.
+            lifeless = await arena.lifeless() if isinstance(leading(error), NotSeen) else []
             unended = await loose.end(DEAF_AFTER)
             if failures := loose.failures:
                 error = BaseExceptionGroup("", [*([error] if error else []), *failures])
-            flaws = [*await _flaws(arena, error), *arena.deaths, *loose.forgotten]
+            flaws = [*await _flaws(arena, error), *arena.deaths, *lifeless, *loose.forgotten]
             flaws += unended if error is None else []
             if isinstance(leading(error), NotSeen):
                 flaws += self._heartbeat.since(began)

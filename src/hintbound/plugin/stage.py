@@ -139,6 +139,14 @@ class Stage:
                 died[event.name] = event.data.get("code")
         return [f"{name} died by itself ({_how(code)})" for name, code in died.items()]
 
+    async def lifeless(self, own: Collection[Component] = ()) -> list[str]:
+        """Components that give no sign of life at this moment: what was awaited of them proves nothing. Of a
+        cluster whose components are out of reach nothing is known."""
+        if Capability.PAUSE_COMPONENT not in self.cluster.capabilities:
+            return []
+        parts = [*(self.cluster.component(state.name) for state in self.states), *own]
+        return [told for told in await asyncio.gather(*(part.lifeless() for part in parts)) if told]
+
     def _component(self, event: str, process: Named, facts: dict[str, Any]) -> None:
         if event == "exited":
             self._dead[process.name] = facts.get("code")

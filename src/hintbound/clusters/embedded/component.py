@@ -53,6 +53,20 @@ class EmbeddedComponent:
         assert self._ports, f"{self.name} serves no port"
         return self._ports[0].number
 
+    async def lifeless(self) -> str:
+        """See the Protocol. Any answer of its health endpoint is a sign of life, also that it is unwell."""
+        if self.process.stands_still:
+            return f"{self.name} stands still (SIGSTOP)"
+        if self._client is None or not self.process.running:
+            return ""
+        try:
+            await self._client.get_text("/healthz", timeout=_ANSWERS_WITHIN)
+        except ApiError:
+            return ""
+        except KubeError as error:
+            return f"{self.name} does not answer: {error}" if self.process.running else ""
+        return ""
+
     async def metrics(self, *families: str) -> Metrics:
         """These families of its `/metrics`, read now; all when none is named."""
         return Metrics.parse(await self.page("/metrics"), *families)

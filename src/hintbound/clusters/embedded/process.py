@@ -79,6 +79,11 @@ class Process:
         """Whether it was started and the process no longer exists."""
         return self._process is not None and self._process.poll() is not None
 
+    @property
+    def stands_still(self) -> bool:
+        """Whether it runs and somebody, we or another, has stopped it (SIGSTOP)."""
+        return self.running and hasattr(os, "waitid") and _stands_still(self.pid or 0)
+
     async def start(self) -> None:
         """Start the process; returns before it is ready. Raises ComponentDied when even that fails."""
         if self.running:
