@@ -209,4 +209,41 @@ CLEARING = {
         changes={"arena.hint(holder, other)": "arena.hint(holder, node)"},
     ),
 }
-BREAKS = {**MISFITS, **RESERVATIONS, **TOGETHER, **RESTARTS, **WRITTEN_LATER, **CLEARING}
+WAITERS = {
+    "NNN-HINT-LEFT-WAKES": Break(
+        RIVAL_WAITS, changes={"    await arena.ungate(holder)\n\n    assert": "    assert"}
+    ),
+    "NNN-HINT-LEFT-WAKES-NOBODY": Break(
+        "more than holder and barrier entered a queue",
+        changes={
+            "    await arena.ungate(holder)\n    assert": (
+                "    await arena.hint(holder, None)\n    await arena.ungate(holder)\n    assert"
+            )
+        },
+    ),
+    "NNN-HINT-CLEARED-WAKES-AFFINITY": Break(RIVAL_WAITS),
+    "NNN-HINT-CLEARED-LEAVES-AFFINITY": Break(
+        "more than the barrier entered a queue",
+        changes={
+            "    node, holder, rival = await kept_apart(arena)\n    incoming": (
+                "    node, elsewhere, holder, rival = await holder_and_rival(arena)\n"
+                "    await arena.nodes.cordon(elsewhere)\n    incoming"
+            )
+        },
+    ),
+}
+LIMITS = {
+    "NNN-HINT-DELETING-RESERVES": Break(
+        RIVAL_BOUND,
+        changes={"    await arena.hint(holder, node)\n    await arena.delete": "    await arena.delete"},
+    ),
+    "NNN-HINT-TAKES-PREEMPTED-ROOM": Break(
+        "preemptor-.* to lose its nomination; came instead: nodeName=",
+        changes={"    await arena.hint(holder, node)\n    await arena.release": "    await arena.release"},
+    ),
+    "NNN-HINT-RESERVES-NODE-ONLY": Break(
+        "holder-.* to be Unschedulable; came instead: nodeName=",
+        changes={'{"topologyKey": TEST_LABEL, ': '{"topologyKey": "kubernetes.io/hostname", '},
+    ),
+}
+BREAKS = {**WAITERS, **LIMITS, **MISFITS, **RESERVATIONS, **TOGETHER, **RESTARTS, **WRITTEN_LATER, **CLEARING}
