@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 DEFAULT = "embedded:1.35"
 OTHER_GATES = "embedded:1.34,NominatedNodeNameForExpectation=true,ClearingNominatedNodeNameAfterBinding=false"
 
+POD_GROUPS = "embedded:1.37,@pod-groups"
+
 
 @dataclass(frozen=True)
 class Break:

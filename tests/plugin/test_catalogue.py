@@ -48,6 +48,13 @@ def test_what_an_upgrade_changes_and_what_is_legal_but_harmful_say_who_is_affect
             assert re.fullmatch(r"[A-Z].{40,260}\.", behaviour.advice), f"{behaviour.id}: no advice"
 
 
+def test_what_is_provisional_applies_only_behind_a_gate_that_is_off_by_default(entries: list[Entry]) -> None:
+    provisional = [entry.behaviour for entry in entries if entry.behaviour.provisional]
+    assert provisional
+    for behaviour in provisional:
+        assert {gate for _, gate in behaviour.applies.gates()} == {"GenericWorkload"}, behaviour.id
+
+
 def test_the_first_ten_sentences_are_judged_with_gates_on_and_off(entries: list[Entry]) -> None:
     ids = {entry.behaviour.id for entry in entries}
     assert ids >= {

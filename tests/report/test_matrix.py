@@ -168,3 +168,13 @@ def test_a_row_links_what_its_source_names(matrix: Matrix, source: str, links: l
 
     assert [link for link in links if link in row] == links
     assert row.count("https://") == len(links)
+
+
+def test_a_provisional_row_is_marked_and_reads_back() -> None:
+    rows = [replace(row("NNN-A"), provisional=True), row("NNN-B")]
+    runs = [("1.37.2 @default", judged("embedded:1.37.2", on=True, NNN_A=Verdict.PASS, NNN_B=Verdict.PASS))]
+    made = build("0.1.0", rows, runs)
+
+    assert Matrix.from_json(json.loads(json.dumps(made.to_json()))) == made
+    lines = [line for line in write(made, []).splitlines() if line.startswith("| ") and "holds." in line]
+    assert ["*(provisional)*" in line for line in lines] == [True, False]

@@ -53,7 +53,8 @@ def _rows(entry: Entry) -> Iterator[tuple[str, str]]:
     yield "advice", behaviour.advice
     yield "tested", entry.tested or entry.about
     yield "if it fails", glossary.usual_cause(entry.file)
-    yield "kind", f"{_LEVELS[behaviour.level]}; {_SEVERITIES[behaviour.severity]}"
+    provisional = "; provisional: a failure is told, but no run fails by it" if behaviour.provisional else ""
+    yield "kind", f"{_LEVELS[behaviour.level]}; {_SEVERITIES[behaviour.severity]}{provisional}"
     yield "needs", capabilities + (", alone on a control plane of its own" if behaviour.exclusive else "")
     yield "features", ", ".join(sorted(map(str, behaviour.features)))
     source = "; ".join(part for part in behaviour.source.split("; ") if not part.startswith("docs/findings/"))

@@ -29,7 +29,10 @@ def behaviours(paths: tuple[str, ...], form: str) -> None:
         click.echo(json.dumps([catalogue.plain(entry) for entry in entries], indent=1))
     else:
         for entry in entries:
-            click.echo(f"{entry.behaviour.id:<36} {entry.behaviour.level:<9} {entry.behaviour.must}")
+            provisional = " (provisional)" if entry.behaviour.provisional else ""
+            click.echo(
+                f"{entry.behaviour.id:<36} {entry.behaviour.level:<9} {entry.behaviour.must}{provisional}"
+            )
 
 
 @command.command()

@@ -155,4 +155,5 @@ def _row(entry: object) -> Row:
         tuple(behaviour.affects),
         behaviour.advice,
         {},
+        behaviour.provisional,
     )

@@ -12,6 +12,7 @@ from hintbound.protocol import (
 )
 
 _ASYNC_API_CALLS: Final = "SchedulerAsyncAPICalls"
+_POD_GROUPS: Final = "GenericWorkload"
 _ASYNC_PREEMPTION: Final = "SchedulerAsyncPreemption"
 
 
@@ -21,7 +22,7 @@ class GateSet:
 
     gates: Mapping[str, bool]
     since: int = 34
-    """N of the minor 1.N; an older component would refuse to start."""
+    """N of the minor 1.N; an older component would refuse to start, or (pod-groups) offer another API."""
 
 
 def _nnn(*, expectation: bool, clearing: bool) -> GateSet:
@@ -42,5 +43,6 @@ GATE_SETS: Final[Mapping[str, GateSet]] = {
     "async-api-on": GateSet({_ASYNC_API_CALLS: True}),
     "async-api-off": GateSet({_ASYNC_API_CALLS: False}),
     "async-preemption-off": GateSet({_ASYNC_PREEMPTION: False}, since=33),
+    "pod-groups": GateSet({_POD_GROUPS: True}, since=37),
 }
 """By the name that is written after `@`."""

@@ -106,6 +106,7 @@ VALIDATING_ADMISSION_POLICY_BINDINGS: Final = Resource(
     "ValidatingAdmissionPolicyBinding",
     namespaced=False,
 )
+POD_GROUPS: Final = Resource("scheduling.k8s.io", "v1beta1", "podgroups", "PodGroup", namespaced=True)
 
 _BY_KIND: Final = {
     (resource.api_version, resource.kind): resource

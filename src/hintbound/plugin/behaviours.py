@@ -40,6 +40,8 @@ class Behaviour:
     deadline: Seconds
     affects: tuple[Affected, ...]
     advice: str
+    provisional: bool
+    """What upstream may still change: a failure is told and does not make a run fail."""
 
 
 def behaviour(
@@ -56,6 +58,7 @@ def behaviour(
     deadline: Seconds = DEADLINE,
     affects: Iterable[str] = (),
     advice: str = "",
+    provisional: bool = False,
 ) -> Callable[[Test], Test]:
     """Put a behaviour on a test. Raises ValueError or TypeError, at import, for what the catalogue cannot
     hold.
@@ -64,6 +67,7 @@ def behaviour(
     set up fixtures. `exclusive`: it needs a whole cluster (no nodes, restarts) and is played alone on a
     second control plane. `needs`: what the cluster must offer, and the scheduler be able to do. `affects`
     and `advice`: who notices when an upgrade or a gate makes it begin or end, and what they should do.
+    `provisional`: it is about what upstream has not promised yet, behind a gate that is off by default.
     """
     if not _ID.fullmatch(id):
         raise ValueError(
@@ -89,6 +93,7 @@ def behaviour(
         deadline,
         tuple(_one_of(Affected, who, id) for who in affects),
         " ".join(advice.split()),
+        provisional,
     )
 
     def put(test: Test) -> Test:

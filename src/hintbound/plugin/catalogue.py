@@ -97,6 +97,7 @@ def plain(entry: Entry) -> dict[str, Any]:
         "features": sorted(map(str, behaviour.features)),
         "severity": str(behaviour.severity),
         "exclusive": behaviour.exclusive,
+        "provisional": behaviour.provisional,
         "affects": sorted(map(str, behaviour.affects)),
         "advice": behaviour.advice,
         "source": behaviour.source,

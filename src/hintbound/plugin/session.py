@@ -7,7 +7,7 @@ import platform
 import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -26,7 +26,7 @@ from hintbound.plugin.stage import Stage, start_all
 from hintbound.protocol import EXIT_CODES, ExitCode, Profile, Verdict
 from hintbound.report import run_json, write_all
 from hintbound.report.folder import RunFolder
-from hintbound.report.model import ClusterInfo, ComponentInfo, Outcome, Run, run_verdict
+from hintbound.report.model import PROVISIONAL, ClusterInfo, ComponentInfo, Outcome, Run, run_verdict
 
 EXISTING = "existing"
 """The provider whose cluster is there once, whatever we would like to have."""
@@ -149,6 +149,8 @@ class Session:
             facts = stages.get(judgement.cluster, self.stages[0]).facts
             judgement = self.settings.expected.judged(behaviour.id, judgement, facts)
         failed = judgement.verdict is Verdict.FAIL
+        if failed and behaviour.provisional:
+            judgement = replace(judgement, expected=judgement.expected or PROVISIONAL)
         self._outcomes[behaviour.id] = Outcome(
             behaviour=behaviour.id,
             must=behaviour.must,
@@ -167,6 +169,7 @@ class Session:
             evidence=judgement.evidence,
             own_components=judgement.own_components,
             repro=repro(self._spec, behaviour.id, item.path),
+            provisional=behaviour.provisional,
             expected=judgement.expected,
         )
         return judgement

@@ -92,6 +92,7 @@ def _behaviour(outcome: Outcome) -> dict[str, Any]:
     optional = {
         "reason": outcome.reason,
         "expected": _expected(outcome.expected),
+        "provisional": outcome.provisional,
         "severity": str(outcome.severity or ""),
         "applies": outcome.applies,
         "cluster": outcome.cluster,

@@ -111,6 +111,11 @@ TERMS: Final = (
         "wait, say for its group",
     ),
     _term(
+        "gang",
+        r"gangs?|GenericWorkload",
+        "pods of a PodGroup (gate GenericWorkload) of which minCount are scheduled together, or none",
+    ),
+    _term(
         "binding",
         r"bind(?:s|ing|ings|er|ers)?|bound",
         "the write that gives a pod its spec.nodeName, for good",
@@ -180,6 +185,7 @@ _CAUSES: Final = {
     "address, or a scheduler that clears by itself",
     "suites/scheduler/clearing": "a nominator that hints again at once, a profile with other PostFilter "
     "plugins or an extender, or a scheduler that was changed",
+    "suites/scheduler/groups": "a release in which pod groups behave otherwise: upstream has not settled it",
     "suites/scheduler/hints": "another writer of the field, a profile with other plugins or an extender, or "
     "a scheduler that was changed",
     "suites/scheduler/permit": "another plugin that waits or rejects, or a scheduler that was changed",

@@ -101,7 +101,7 @@ def _behaviours(ordered: Sequence[Outcome]) -> list[str]:
         (
             _EXPECTED if o.expected else _SIGNS[o.verdict],
             _code(o.behaviour),
-            str(o.level),
+            f"{o.level}{', provisional' if o.provisional else ''}",
             _text(o.must),
             _text(f"{o.reason}; {o.expected}" if o.expected else o.reason),
         )
@@ -125,7 +125,7 @@ def _failure(outcome: Outcome) -> list[str]:
 
 
 def _known(expected: ExpectedFailure) -> str:
-    return f"{_text(str(expected))}, by {_code(expected.where)}"
+    return _text(str(expected)) + (f", by {_code(expected.where)}" if expected.where else "")
 
 
 def _reproduce(run: Run) -> list[str]:

@@ -60,6 +60,7 @@ class Row:
     advice: str
     cells: Mapping[str, Cell]
     """By a column's id."""
+    provisional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,7 @@ class Matrix:
                 source=row.source,
                 applies=row.applies,
                 file=row.file,
+                provisional=row.provisional,
             )
             for row in self.rows
             if column.id in row.cells
@@ -172,6 +174,7 @@ def _row_to_json(row: Row) -> dict[str, Any]:
         "file": row.file,
         "affects": list(row.affects),
         "advice": row.advice,
+        **({"provisional": True} if row.provisional else {}),
         "cells": cells,
     }
 

@@ -88,6 +88,7 @@ def _tables(matrix: Matrix, findings: Sequence[Finding]) -> Iterator[str]:
 
 def _sentence(row: Row, findings: Sequence[Finding]) -> str:
     hazard = " *(hazard)*" if row.severity == "hazard" else ""
+    hazard += " *(provisional)*" if row.provisional else ""
     pages = [finding.name for finding in findings if row.behaviour in finding.behaviours]
     links = "".join(f" [finding](findings/{page}.md)" for page in pages)
     return (

@@ -54,11 +54,12 @@ class ClusterInfo:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedFailure:
-    """What a vendor said beforehand of a failure, in the file given with `--xfails`."""
+    """What was said beforehand of a failure: by a vendor, in the file given with `--xfails`, or by the
+    catalogue, which calls a behaviour provisional."""
 
     reason: str
-    expires: str
-    """The last day on which it is expected: `2027-01-31`."""
+    expires: str = ""
+    """The last day on which it is expected: `2027-01-31`; empty for ever."""
     issue: str = ""
     """The address of where it is worked on; may be empty."""
     where: str = ""
@@ -66,7 +67,13 @@ class ExpectedFailure:
 
     def __str__(self) -> str:
         """For reports: `expected until 2027-01-31: REASON (ISSUE)`."""
-        return f"expected until {self.expires}: {self.reason}{f' ({self.issue})' if self.issue else ''}"
+        until = f" until {self.expires}" if self.expires else ""
+        return f"expected{until}: {self.reason}{f' ({self.issue})' if self.issue else ''}"
+
+
+PROVISIONAL: Final = ExpectedFailure("the behaviour is provisional, upstream may still change it")
+"""Of a provisional behaviour that fails: it is told, and no run fails by it. It applies only behind a gate
+that is off by default, so nobody's conformance hangs on what upstream has not promised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +103,8 @@ class Outcome:
     """Components that it had of its own: version, and the gates in which they differ from the cluster's."""
     repro: str = ""
     """The command that runs this behaviour again."""
+    provisional: bool = False
+    """Upstream may still change what it is about."""
     expected: ExpectedFailure | None = None
     """A failure that was expected: it stays a failure, and does not make the run fail."""
 

@@ -79,6 +79,7 @@ class Assembly:
             tokens=self.credentials.tokens,
             audit_policy=self._options.audit_policy or data.folder("fixtures") / "audit-policy.yaml",
             audit_log=self.audit_log(name),
+            version=version,
             tuning=tuning,
         )
         return self._add(name, ComponentKind.APISERVER, version, command, [port], None)

@@ -15,6 +15,10 @@ DISABLED_ADMISSION = ("ServiceAccount", "TaintNodesByCondition")
 """ServiceAccount would make every pod wait for its namespace's token; TaintNodesByCondition taints a node
 until the node controller has seen it Ready. Both cost seconds per scenario and touch nothing judged."""
 
+GATED_APIS = {"GenericWorkload": (37, "scheduling.k8s.io/v1beta1")}
+"""By gate: an API that is off by default, without which the gate is of no use, and N of the first minor 1.N
+that has it."""
+
 OPEN_PATHS = "/healthz,/readyz,/livez,/metrics"
 
 
@@ -33,6 +37,13 @@ class Tuning:
         gates = ",".join(f"{name}={str(on).lower()}" for name, on in sorted(self.gates.items()))
         emulated = [f"--emulated-version={self.emulated}"] if self.emulated else []
         return [*([f"--feature-gates={gates}"] if gates else []), *emulated, *self.flags]
+
+
+def gated_apis(version: str, tuning: Tuning) -> list[str]:
+    """The flags that turn on the APIs of the gates that are on."""
+    minor = int((tuning.emulated or version).split(".")[1])
+    wanted = [api for gate, (since, api) in GATED_APIS.items() if tuning.gates.get(gate) and since <= minor]
+    return [f"--runtime-config={','.join(f'{api}=true' for api in wanted)}"] if wanted else []
 
 
 def last_wins(command: Sequence[str]) -> list[str]:
@@ -84,6 +95,7 @@ def apiserver(
     tokens: KeyPair,
     audit_policy: Path,
     audit_log: Path,
+    version: str,
     tuning: Tuning,
 ) -> list[str]:
     """RBAC on, audit on, loopback only."""
@@ -110,6 +122,7 @@ def apiserver(
         f"--audit-policy-file={audit_policy}",
         f"--audit-log-path={audit_log}",
         "--allow-privileged",
+        *gated_apis(version, tuning),
         *tuning.arguments(),
     ]
 
