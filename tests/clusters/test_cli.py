@@ -199,7 +199,7 @@ def test_down_while_it_is_being_started_is_refused(state: Path, here: Here) -> N
         (["embedded:1.35,Aa=x"], "gate Aa='x' is no boolean. Write true or false."),
         (
             ["embedded:1.35,BogusGate=true"],
-            "kube-apiserver 1.35.4 rejects a gate: unrecognized feature gate: BogusGate. Gates come and go",
+            "kube-apiserver 1.35.4 rejects a gate: unrecognized feature gate: BogusGate. Leave it out",
         ),
     ],
 )

@@ -33,6 +33,7 @@ class Ran:
 
     code: int
     out: str
+    err: str
     error: str
     """What it could not start for."""
     folder: Path | None
@@ -90,7 +91,8 @@ class Sessions:
         except CannotStart as refusal:
             code, error = 254, str(refusal)
         folders = sorted(path for path in self.reports.glob("2*") if path.is_dir())
-        return Ran(code, self._capsys.readouterr().out, error, folders[-1] if folders else None)
+        out, err = self._capsys.readouterr()
+        return Ran(code, out, err, error, folders[-1] if folders else None)
 
     @property
     def stages(self) -> list[FakeStage]:

@@ -268,6 +268,23 @@ def test_a_run_that_cannot_start_says_so_and_leaves_a_record_that_says_unknown(
         "could not start: kube-scheduler rejects a gate.",
     )
     assert ran.run["finished"]
+    assert not (sessions.reports / "latest").exists(), "it cannot be compared with anything"
+
+
+def test_reports_that_can_no_longer_be_written_are_told_once(
+    sessions: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise CannotStart("the disk is full.")
+
+    monkeypatch.setattr("hintbound.plugin.session.write_all", full)
+    source = "@one('T-ONE')\nasync def test_one(arena): pass"
+    ran = sessions.run(source)
+    assert (ran.code, ran.error) == (254, "the disk is full.")
+    assert "full" not in ran.out + ran.err, "the command tells it"
+    plain = sessions.pytest(source)
+    assert plain.code == 254
+    assert (plain.out + plain.err).count("the disk is full") == 1
 
 
 def test_reports_that_cannot_be_written_end_in_one_clear_line(sessions: Sessions) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from hintbound.errors import CannotStart
 from hintbound.protocol import Verdict
-from hintbound.report import RunFolder, latest_run, run_json, write_all
+from hintbound.report import RunFolder, run_json, write_all
 from hintbound.report.folder import new_run_id
 from hintbound.report.model import STILL_RUNNING
 from hintbound.report.writers import WRITERS, Writer
@@ -24,7 +24,9 @@ def test_a_run_that_was_killed_reads_as_unknown(tmp_path: Path) -> None:
 
     left = run_json.read(folder.path)
     assert (left.id, left.verdict, left.reason) == (folder.id, Verdict.UNKNOWN, STILL_RUNNING)
-    assert latest_run(tmp_path) == folder.path
+    assert not (tmp_path / "latest").exists(), "a run that has not started is not the latest"
+    folder.become_latest()
+    assert (tmp_path / "latest").resolve() == folder.path
 
 
 def test_ids_sort_as_the_runs_began() -> None:
@@ -79,15 +81,15 @@ for _ in range(400):
 
 def test_latest_always_names_a_run_while_two_runs_fight_for_it(tmp_path: Path) -> None:
     folders = {tmp_path / "one", tmp_path / "two"}
-    RunFolder.create(tmp_path).begin(run())
+    RunFolder.create(tmp_path).become_latest()
     fighters = [subprocess.Popen([sys.executable, "-c", _TWO_AT_ONCE, str(folder)]) for folder in folders]
     seen = set()
     while any(fighter.poll() is None for fighter in fighters):
-        seen.add(latest_run(tmp_path))
+        seen.add((tmp_path / "latest").resolve().is_dir())
 
     assert [fighter.returncode for fighter in fighters] == [0, 0]
-    assert None not in seen
-    assert latest_run(tmp_path) in folders
+    assert seen == {True}
+    assert (tmp_path / "latest").resolve() in folders
     assert [entry.name for entry in tmp_path.iterdir() if entry.name.startswith(".")] == []
 
 
@@ -98,21 +100,16 @@ def test_without_symlinks_latest_is_a_text_file(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(Path, "symlink_to", refuse)
     folders = [RunFolder.create(tmp_path) for _ in range(2)]
     for folder in folders:
-        folder.begin(run())
+        folder.become_latest()
 
     assert (tmp_path / "latest").read_text() == f"{folders[-1].id}\n"
-    assert latest_run(tmp_path) == folders[-1].path
-
-
-def test_no_run_yet_is_no_latest(tmp_path: Path) -> None:
-    assert latest_run(tmp_path) is None
 
 
 def test_a_folder_of_that_name_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "latest").mkdir()
     (tmp_path / "latest" / "mine").touch()
 
-    RunFolder.create(tmp_path).begin(run())
+    RunFolder.create(tmp_path).become_latest()
 
     assert (tmp_path / "latest" / "mine").exists()
     assert [entry.name for entry in tmp_path.iterdir() if entry.name.startswith(".")] == []

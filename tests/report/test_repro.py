@@ -43,16 +43,16 @@ def test_failed_runs_each_behaviour_that_failed_or_was_not_judged(tmp_path: Path
 
 
 def test_one_behaviour_can_be_chosen(tmp_path: Path) -> None:
-    _, calls, _ = _called(tmp_path, one_of_each(), "NNN-FAIL")
+    for behaviour in ("NNN-FAIL", "NNN-PASS"):
+        _, calls, _ = _called(tmp_path, one_of_each(), behaviour)
+        assert calls == [f"run --cluster embedded:1.35 {behaviour}"]
 
-    assert calls == ["run --cluster embedded:1.35 NNN-FAIL"]
 
-
-def test_a_wrong_name_lists_the_right_ones(tmp_path: Path) -> None:
+def test_a_wrong_name_is_told(tmp_path: Path) -> None:
     code, calls, told = _called(tmp_path, one_of_each(), "NNN-NONE")
 
     assert (code, calls) == (254, [])
-    assert told == "repro.sh: known are all, failed, NNN-UNKNOWN, NNN-FAIL\n"
+    assert told == "repro.sh: 'NNN-NONE' is neither all, nor failed, nor a behaviour of this run\n"
 
 
 def test_after_a_pass_nothing_failed(tmp_path: Path) -> None:

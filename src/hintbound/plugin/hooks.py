@@ -21,6 +21,8 @@ _SESSION = pytest.StashKey[Any]()
 _COLLECTED = pytest.StashKey[Any]()
 """The ids of all behaviours that were found."""
 _FINISHED = pytest.StashKey[tuple[str, Path]]()
+_UNWRITTEN = pytest.StashKey[str]()
+"""Why the reports of the run could not be written."""
 VERDICT = pytest.StashKey[Any]()
 """On an item: its Judgement, once it is there."""
 FENCE = 60.0
@@ -222,8 +224,11 @@ def _finish(run: Session, session: pytest.Session, exitstatus: int) -> None:
             stopped=stopped,
             failure="internal error: the run is not to be relied on" if broken else "",
         )
-    except CannotStart as error:
-        _give_up(session.config, error)
+    except CannotStart as error:  # pytest.exit would be told once more from here
+        session.config.hook.pytest_hintbound_cannot_start(error=error)
+        session.config.stash[_UNWRITTEN] = str(error)
+        session.exitstatus = int(ExitCode.CANNOT_START)
+        return
     # A failure of some other test in the same session must not be hidden behind a pass of ours.
     if run.exit_code or exitstatus == pytest.ExitCode.OK:
         session.exitstatus = int(ExitCode.INTERNAL if broken else run.exit_code)
@@ -241,6 +246,8 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Under plain pytest: tell what is unknown and why, and where the report is."""
+    if unwritten := config.stash.get(_UNWRITTEN, ""):
+        terminalreporter.line(f"hintbound: {unwritten}")
     finished = config.stash.get(_FINISHED, None)
     if finished is None:
         return

@@ -94,6 +94,7 @@ class Session:
 
     async def _start(self, told: Callable[[Stage], None]) -> None:
         await start_all(self.stages, told)
+        self.folder.become_latest()
         self._spec = self.stages[0].cluster.spec  # with the exact version: a run can be repeated years later
         self._clusters = tuple(map(_cluster_info, self.stages))
         await self.engine.begin(self.stages)

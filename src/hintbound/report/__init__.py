@@ -1,6 +1,6 @@
 """What a run came to: one result model, the folder it lands in, and the writers that read it."""
 
-from hintbound.report.folder import RunFolder, latest_run
+from hintbound.report.folder import RunFolder
 from hintbound.report.model import (
     ClusterInfo,
     ComponentInfo,
@@ -23,7 +23,6 @@ __all__ = [
     "Run",
     "RunFolder",
     "Statistics",
-    "latest_run",
     "profile_result",
     "run_verdict",
     "write_all",

@@ -35,7 +35,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, root: Path, *, now: datetime | None = None) -> RunFolder:
-        """Make a new folder under `root`, and `root` if need be. `begin` lets `latest` point at it.
+        """Make a new folder under `root`, and `root` if need be. `become_latest` lets `latest` point at it.
 
         Raises:
             CannotStart: `root` cannot be written, or the disk is full.
@@ -65,7 +65,7 @@ class RunFolder:
         return self.path / "logs"
 
     def begin(self, run: Run) -> Run:
-        """Write a provisional `run.json` that says unknown, and point `latest` here. Gives what was written.
+        """Write a provisional `run.json` that says unknown. Gives what was written.
 
         Raises:
             CannotStart: the folder cannot be written, or the disk is full.
@@ -73,8 +73,16 @@ class RunFolder:
         provisional = replace(run, id=self.id, verdict=Verdict.UNKNOWN, reason=run.reason or STILL_RUNNING)
         with writing(self.path):
             self.write(run_json.FILE, run_json.write(provisional))
-            point_latest_at(self.path)
         return provisional
+
+    def become_latest(self) -> None:
+        """Let `latest` point here: for a run that has started, not one that could not.
+
+        Raises:
+            CannotStart: the folder cannot be written, or the disk is full.
+        """
+        with writing(self.path):
+            point_latest_at(self.path)
 
     def write(self, name: str, text: str, *, executable: bool = False) -> Path:
         """Write one file whole or not at all: a reader sees the old text or the new one.
@@ -117,15 +125,6 @@ def point_latest_at(folder: Path) -> None:
     finally:
         with contextlib.suppress(OSError):
             scratch.unlink()
-
-
-def latest_run(root: Path) -> Path | None:
-    """The folder that `latest` names, whichever way it does; None when there is none."""
-    latest = root / LATEST
-    if latest.is_file() and not latest.is_symlink():
-        named = root / latest.read_text(encoding="utf-8").strip()
-        return named if named.is_dir() else None
-    return latest.resolve() if latest.is_dir() else None
 
 
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})

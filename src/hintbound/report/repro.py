@@ -14,10 +14,8 @@ FILE: Final = "repro.sh"
 
 def write(run: Run) -> str:
     """A POSIX shell script. Its exit code is that of hintbound: the last one that was not zero."""
-    failed: dict[str, list[str]] = {}
-    for outcome in run.outcomes:
-        if outcome.verdict in (Verdict.FAIL, Verdict.UNKNOWN) and outcome.repro:
-            failed.setdefault(outcome.behaviour, []).append(outcome.repro)
+    commands = {outcome.behaviour: outcome.repro for outcome in run.outcomes if outcome.repro}
+    failed = [o.behaviour for o in run.outcomes if o.verdict in (Verdict.FAIL, Verdict.UNKNOWN) and o.repro]
     again = shlex.join(run.command or ("hintbound", "run", "--cluster", run.cluster_spec))
     lines = [
         "#!/bin/sh",
@@ -27,7 +25,7 @@ def write(run: Run) -> str:
         "#",
         *_comment("sh repro.sh            everything"),
         *_comment("sh repro.sh failed     each behaviour that failed or could not be judged"),
-        *_comment("sh repro.sh ID         one of them"),
+        *_comment("sh repro.sh ID         one behaviour of this run"),
         "set -eu",
         "status=0",
         "",
@@ -36,16 +34,15 @@ def write(run: Run) -> str:
         f"    {again} || status=$?",
         "    ;;",
         "failed)",
-        *(_step(command) for commands in failed.values() for command in commands),
+        *(_step(commands[behaviour]) for behaviour in failed),
         *(["    :"] if not failed else []),
         "    ;;",
     ]
-    for behaviour, commands in failed.items():
-        lines += [f"{shlex.quote(behaviour)})", *map(_step, commands), "    ;;"]
-    known = ", ".join(["all", "failed", *failed])
+    for behaviour, command in commands.items():
+        lines += [f"{shlex.quote(behaviour)})", _step(command), "    ;;"]
     lines += [
         "*)",
-        f"    printf '%s\\n' {shlex.quote(f'repro.sh: known are {known}')} >&2",
+        "    printf '%s\\n' \"repro.sh: '$1' is neither all, nor failed, nor a behaviour of this run\" >&2",
         "    exit 254",
         "    ;;",
         "esac",

@@ -35,9 +35,12 @@ Listener = Callable[[str, "Process", Mapping[str, object]], None]
 class ComponentDied(Exception):
     """A component ended, or was not ready in time: with its exit code and its last log lines."""
 
-    def __init__(self, name: str, version: str, what: str, lines: Sequence[str], log: Path) -> None:
+    def __init__(
+        self, name: str, version: str, what: str, lines: Sequence[str], log: Path, program: str
+    ) -> None:
         self.name = name
         self.version = version
+        self.program = program
         self.lines = tuple(lines)
         shown = "\n".join(f"  {line}" for line in lines) or "  (its log is empty)"
         super().__init__(f"{name} {what}. The last lines of {log}:\n{shown}")
@@ -175,7 +178,7 @@ class Process:
         return self._report(how)
 
     def _report(self, what: str) -> ComponentDied:
-        return ComponentDied(self.name, self.version, what, self.tail(), self.log)
+        return ComponentDied(self.name, self.version, what, self.tail(), self.log, self.command[0])
 
     def _signal(self, number: signal.Signals) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
