@@ -20,7 +20,7 @@ def outcome(verdict: Verdict, behaviour: str = "", **about: Any) -> Outcome:
         "level": Level.CORE,
         "verdict": verdict,
         "reason": "" if verdict is Verdict.PASS else f"because of {name}",
-        "file": f"suites/scheduler/test_hints.py::test_{name.lower().replace('-', '_')}",
+        "file": f"suites/scheduler/hints/test_hints.py::test_{name.lower().replace('-', '_')}",
         "duration_seconds": 1.5,
         "repro": f"hintbound run --cluster embedded:1.35 {name}",
     }
@@ -73,6 +73,8 @@ def one_of_each() -> Run:
             must="A pod | with a hint\nis bound to <that> node.",
             why="A scan of all nodes is saved.",
             source="KEP-5278",
+            affects=("nominator", "operator"),
+            advice="Hint <again>.",
             reason="pod ns/p was bound to n2, not to n1",
             severity=Severity.VIOLATION,
             evidence=(

@@ -51,7 +51,7 @@ def test_totals_match_the_cases() -> None:
 def test_a_case_tells_verdict_level_behaviour_and_run() -> None:
     case = _case(_suite(one_of_each()), "NNN-FAIL")
 
-    assert case.get("classname") == "suites.scheduler.test_hints"
+    assert case.get("classname") == "suites.scheduler.hints.test_hints"
     assert _properties(case) == {
         "verdict": "fail",
         "level": "core",

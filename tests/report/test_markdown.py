@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -85,4 +86,40 @@ def test_a_selection_is_told() -> None:
     text = markdown.write(run(outcome(Verdict.PASS), selection=("suites/a", "suites/b")))
 
     assert "| Profile | core, only `suites/a`, `suites/b` |" in text
-    assert "| Level core | **partial**: 1 pass |" in text
+    why = "the run was limited to a selection, and a selection proves no profile"
+    assert f"| Level core | **partial** ({why}): 1 pass |" in text
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "about", "why"),
+    [
+        ([Verdict.PASS], {"finished": ""}, "the run did not come to its end"),
+        ([Verdict.PASS, Verdict.SKIP], {}, "what was skipped or could not be judged is not proven"),
+        ([Verdict.NOT_SUPPORTED], {}, "nothing was judged"),
+    ],
+)
+def test_a_partial_level_says_why(verdicts: list[Verdict], about: dict[str, object], why: str) -> None:
+    text = markdown.write(run(*map(outcome, verdicts), **about))
+
+    assert f"| Level core | **partial** ({why}): " in text
+
+
+def test_gates_that_the_owner_set_are_shown_by_name_and_by_set() -> None:
+    knows = {"ContextualLogging": True, "SchedulerAsyncAPICalls": True, "Unset": True}
+    component = ComponentInfo("kube-scheduler", "kube-scheduler", "v1.35.4", knows)
+    spec = "embedded:1.35.4,@async-api-on,kube-scheduler.ContextualLogging=true,emulate=1.34"
+
+    text = markdown.write(
+        run(outcome(Verdict.PASS), cluster_spec=spec, clusters=(ClusterInfo("shared", (component,)),))
+    )
+
+    assert "| `ContextualLogging` | **on** |" in text
+    assert "| `SchedulerAsyncAPICalls` | **on** |" in text
+    assert "Unset" not in text
+
+
+def test_an_unjudged_behaviour_says_whom_it_concerns() -> None:
+    about: dict[str, Any] = {"affects": ("nominator",), "advice": "Hint again."}
+    text = markdown.write(run(outcome(Verdict.SKIP, **about), outcome(Verdict.NOT_SUPPORTED, **about)))
+
+    assert text.count("  * **Concerns:** nominator. Where the sentence holds: Hint again.\n") == 1

@@ -170,6 +170,8 @@ class Session:
             evidence=judgement.evidence,
             own_components=judgement.own_components,
             repro=repro(self._spec, behaviour.id, item.path),
+            affects=tuple(map(str, behaviour.affects)),
+            advice=behaviour.advice,
             provisional=behaviour.provisional,
             expected=judgement.expected,
         )

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from hintbound.protocol import Level, Severity, Verdict
+from hintbound.report.glossary import TERMS, usual_cause
 from hintbound.report.model import ExpectedFailure, Outcome, Run, Statistics
 from hintbound.report.words import Program, gates_that_matter, one_line, programs, sentence, worst_first
 
@@ -41,6 +42,7 @@ def write(run: Run) -> str:
         _section("What failed as was expected", (line for outcome in expected for line in _failure(outcome))),
         _section("How to reproduce", _reproduce(run)),
         _section("What was not judged, and why", _not_judged(ordered)),
+        _section("Words", _words(ordered)),
         _section("Notes", [*_deviations(run), *(f"* {_text(note)}" for note in run.notes)]),
     )
     return "\n\n".join("\n".join(lines) for lines in sections if lines) + "\n"
@@ -52,14 +54,17 @@ def _what_was_run(run: Run) -> list[str]:
         ("Cluster", _code(run.cluster_spec) + (f" ({_text(run.provider)})" if run.provider else "")),
         ("Profile", str(run.profile) + (f", only {_codes(run.selection)}" if run.selection else "")),
     ]
-    rows += [
-        (f"Level {level}", f"**{run.result(level)}**: {_counts(Statistics.of(run.of_level(level)))}")
-        for level in Level
-        if run.of_level(level)
-    ]
+    rows += [(f"Level {level}", _level(run, level)) for level in Level if run.of_level(level)]
     suite = f"hintbound {run.suite_version}, Python {run.python} on {run.platform}, {run.jobs} at once"
     rows.append(("Suite", _text(suite) + (f", seed {run.seed}" if run.seed is not None else "")))
     return _table(("", ""), rows)
+
+
+def _level(run: Run, level: Level) -> str:
+    why = run.why_partial(level)
+    return (
+        f"**{run.result(level)}**{f' ({why})' if why else ''}: {_counts(Statistics.of(run.of_level(level)))}"
+    )
 
 
 def _counts(counts: Statistics) -> str:
@@ -118,10 +123,18 @@ def _failure(outcome: Outcome) -> list[str]:
     lines += ["", f"**Instead:** {_text(outcome.reason)}"] if outcome.reason else []
     lines += ["", f"**Known:** {_known(outcome.expected)}"] if outcome.expected else []
     lines += ["", f"**Why it matters:** {_text(outcome.why)}"] if outcome.why else []
+    cause = usual_cause(outcome.file)
+    lines += ["", f"**Most often it comes from:** {cause}."] if cause else []
+    lines += ["", *_concerns(outcome)] if outcome.affects else []
     lines += ["", f"**Source:** {_text(outcome.source)}"] if outcome.source else []
     lines += ["", *_block("text", outcome.evidence)] if outcome.evidence else []
     lines += ["", *_block("sh", [outcome.repro])] if outcome.repro else []
     return lines if lines[0] else lines[1:]
+
+
+def _concerns(outcome: Outcome) -> list[str]:
+    who = f"**Concerns:** {', '.join(map(_text, outcome.affects))}."
+    return [f"{who} Where the sentence holds: {_text(outcome.advice)}" if outcome.advice else who]
 
 
 def _known(expected: ExpectedFailure) -> str:
@@ -146,7 +159,18 @@ def _not_judged(ordered: Sequence[Outcome]) -> list[str]:
             lines.append(f"* {_code(outcome.behaviour)}: {_text(outcome.reason) or 'no reason given'}")
             if verdict is Verdict.UNKNOWN:
                 lines += [f"  * {_text(line)}" for line in outcome.evidence]
+            if verdict is not Verdict.NOT_SUPPORTED and outcome.affects:
+                lines += [f"  * {line}" for line in _concerns(outcome)]
     return lines[1:]
+
+
+_WORDS: Final = ("hint", "nomination", "clearing gate", "expectation gate")
+
+
+def _words(outcomes: Sequence[Outcome]) -> list[str]:
+    """The terms without which no sentence here can be read."""
+    terms = [f"* **{term.name}**: {_text(term.meaning)}" for term in TERMS if term.name in _WORDS]
+    return [*terms, "", "`hintbound explain ID` tells all of one behaviour."] if outcomes else []
 
 
 def _deviations(run: Run) -> list[str]:

@@ -103,6 +103,10 @@ class Outcome:
     """Components that it had of its own: version, and the gates in which they differ from the cluster's."""
     repro: str = ""
     """The command that runs this behaviour again."""
+    affects: tuple[str, ...] = ()
+    """Whom it concerns, e.g. `nominator`."""
+    advice: str = ""
+    """What they do where the sentence holds."""
     provisional: bool = False
     """Upstream may still change what it is about."""
     expected: ExpectedFailure | None = None
@@ -192,6 +196,19 @@ class Run:
         """What one level came to; a run that is not whole proves at most a part."""
         result = profile_result(self.of_level(level))
         return result if self.whole or result is ProfileResult.FAILURE else ProfileResult.PARTIAL
+
+    def why_partial(self, level: Level) -> str:
+        """What keeps a level from success though nothing failed; empty for one that is not partial."""
+        if self.result(level) is not ProfileResult.PARTIAL:
+            return ""
+        if self.selection:
+            return "the run was limited to a selection, and a selection proves no profile"
+        if not self.whole:
+            return "the run did not come to its end"
+        outcomes = self.of_level(level)
+        if all(outcome.verdict is Verdict.NOT_SUPPORTED for outcome in outcomes):
+            return "nothing was judged"
+        return "what was skipped or could not be judged is not proven"
 
     def components(self) -> list[tuple[ClusterInfo, ComponentInfo]]:
         """Every component of every cluster."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from hintbound.clusters.gatesets import GATE_SETS
 from hintbound.protocol import (
     CLEARING_NOMINATED_NODE_NAME_AFTER_BINDING,
     NOMINATED_NODE_NAME_FOR_EXPECTATION,
@@ -24,6 +25,8 @@ _WORST_FIRST: Final[tuple[str, ...]] = (
     Verdict.NOT_SUPPORTED,
     Verdict.PASS,
 )
+_SET_GATE: Final = re.compile(r"[:,](?:[\w-]+\.)?(\w+)=(?:true|false)\b")
+_SET: Final = re.compile(r"[:,]@([\w-]+)")
 _GATE: Final = re.compile(r"\bgate\(\s*[\w-]+\s*,\s*(\w+)\s*\)")
 
 
@@ -79,10 +82,18 @@ def kubernetes_versions(run: Run) -> list[str]:
 
 
 def gates_that_matter(run: Run) -> list[str]:
-    """The gates that decide about NNN, and those that a behaviour of this run asks for."""
+    """The gates that decide about NNN, those that a behaviour of this run asks for, and those that its owner
+    set, by name or in a set."""
     asked = {gate for outcome in run.outcomes for gate in _GATE.findall(outcome.applies)}
+    asked |= set(_SET_GATE.findall(run.cluster_spec))
+    asked |= {gate for name in _SET.findall(run.cluster_spec) for gate in _gates_of(name)}
     own = (NOMINATED_NODE_NAME_FOR_EXPECTATION, CLEARING_NOMINATED_NODE_NAME_AFTER_BINDING)
     return [*own, *sorted(asked.difference(own))]
+
+
+def _gates_of(gate_set: str) -> Iterable[str]:
+    """None for a set that this version does not know: the run may be older."""
+    return GATE_SETS[gate_set].gates if gate_set in GATE_SETS else ()
 
 
 @dataclass(frozen=True, slots=True)
