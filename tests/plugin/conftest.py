@@ -9,6 +9,7 @@ import pytest
 
 from hintbound.history.store import Store
 from tests.plugin.fakes import FakeStage, a_store
+from tests.plugin.packages import Packages
 from tests.plugin.sessions import Sessions
 
 
@@ -30,3 +31,10 @@ def sessions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     monkeypatch.setattr("hintbound.plugin.session.Stage", FakeStage)
     monkeypatch.delenv("HINTBOUND_REPORTS", raising=False)
     return Sessions(tmp_path, capsys)
+
+
+@pytest.fixture
+def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Packages]:
+    made = Packages(tmp_path / "installed", monkeypatch)
+    yield made
+    made.forget()

@@ -26,9 +26,11 @@ def command(behaviour_id: str, paths: tuple[str, ...]) -> None:
     """Explain the behaviour ID: its sentence and terms, why it matters, on which versions it applies, how it
     is tested, what to do."""
     from hintbound.errors import one_of
-    from hintbound.plugin import catalogue
+    from hintbound.plugin import catalogue, suites
 
     entries = {entry.behaviour.id: entry for entry in catalogue.collect(paths)}
+    if behaviour_id.upper() not in entries and not paths and (names := suites.names()):
+        entries |= {entry.behaviour.id: entry for entry in catalogue.collect(names)}
     entry = entries.get(behaviour_id.upper())
     if entry is None:
         listing = shlex.join(["hintbound", "list", "behaviours", *paths])
@@ -61,7 +63,12 @@ def _rows(entry: Entry) -> Iterator[tuple[str, str]]:
     yield "source", "\n".join((source, *glossary.links(source)))
     yield "findings", "\n".join(_findings(behaviour.id))
     yield "file", entry.file
-    yield "judge it", shlex.join(["hintbound", "run", "--profile", "all", "--behaviour", behaviour.id])
+    file = entry.file.partition("::")[0]
+    theirs = [] if file.startswith("suites/") else [file]
+    yield (
+        "judge it",
+        shlex.join(["hintbound", "run", *theirs, "--profile", "all", "--behaviour", behaviour.id]),
+    )
     said = " ".join((behaviour.id, behaviour.must, behaviour.why, behaviour.applies.text, entry.tested))
     yield "terms", "\n".join(f"{term.name}: {term.meaning}" for term in glossary.terms_in(said))
 

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from hintbound.errors import CannotStart
+
+if TYPE_CHECKING:
+    from hintbound.extensions import Extension
+    from hintbound.plugin.catalogue import Entry
 
 
 @click.group()
 def command() -> None:
-    """List behaviours, Kubernetes versions or sets of gates."""
+    """List behaviours, extensions, Kubernetes versions or sets of gates."""
 
 
 @command.command()
@@ -19,8 +26,11 @@ def command() -> None:
     "--format", "form", type=click.Choice(["text", "yaml", "json"]), default="text", show_default=True
 )
 def behaviours(paths: tuple[str, ...], form: str) -> None:
-    """Every behaviour with its sentence. PATHS are suites, by default hintbound's own."""
-    from hintbound.plugin import catalogue
+    """Every behaviour with its sentence. PATHS are suites or names of installed ones.
+
+    By default hintbound's own; as text those of all installed suites, too.
+    """
+    from hintbound.plugin import catalogue, suites
 
     entries = catalogue.collect(paths)
     if form == "yaml":
@@ -28,11 +38,47 @@ def behaviours(paths: tuple[str, ...], form: str) -> None:
     elif form == "json":
         click.echo(json.dumps([catalogue.plain(entry) for entry in entries], indent=1))
     else:
-        for entry in entries:
-            provisional = " (provisional)" if entry.behaviour.provisional else ""
-            click.echo(
-                f"{entry.behaviour.id:<36} {entry.behaviour.level:<9} {entry.behaviour.must}{provisional}"
-            )
+        _told(entries)
+        for name in () if paths else suites.names():
+            click.echo(f"\n{name}:")
+            _told(catalogue.collect([name]))
+
+
+def _told(entries: Iterable[Entry]) -> None:
+    for entry in entries:
+        provisional = " (provisional)" if entry.behaviour.provisional else ""
+        click.echo(f"{entry.behaviour.id:<36} {entry.behaviour.level:<9} {entry.behaviour.must}{provisional}")
+
+
+@command.command()
+def extensions() -> None:
+    """What installed packages add: suites, checks, faults, clusters. A broken one is named."""
+    from hintbound import checks
+    from hintbound.clusters import installed as clusters
+    from hintbound.extensions import Group, installed
+    from hintbound.plugin import injected, suites
+
+    loaders: dict[Group, Callable[[Extension], object]] = {
+        Group.SUITES: suites.folder,
+        Group.CHECKS: checks.load,
+        Group.FAULTS: injected.load,
+        Group.CLUSTERS: clusters.load,
+    }
+    broken: list[CannotStart] = []
+    found = [extension for group in Group for extension in installed(group)]
+    for extension in found:
+        state = ""
+        try:
+            loaders[extension.group](extension)
+        except CannotStart as error:
+            broken.append(error)
+            state = "  BROKEN"
+        about = f"{extension.group:<19} {extension.name:<24} {extension.distribution:<26}"
+        click.echo(f"{about} {extension.value}{state}")
+    if not found:
+        click.echo("no installed package adds anything; see docs/vendors.md.")
+    if broken:
+        raise broken[0]
 
 
 @command.command()

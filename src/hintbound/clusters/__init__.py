@@ -1,4 +1,5 @@
-"""Control planes behind one Protocol: `embedded` (local processes) and `existing` (the user's own).
+"""Control planes behind one Protocol: `embedded` (local processes), `existing` (the user's own), and what
+installed packages provide.
 
 A provider is one module here; `open_cluster` makes the cluster that a SPEC asks for.
 """
@@ -9,6 +10,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
+from hintbound.clusters.installed import Asked, open_installed
 from hintbound.clusters.protocol import (
     ApiserverSpec,
     Capability,
@@ -18,10 +20,11 @@ from hintbound.clusters.protocol import (
     Extras,
     SchedulerSpec,
 )
-from hintbound.clusters.spec import ClusterSpec, parse
+from hintbound.clusters.spec import PROVIDERS, ClusterSpec, parse
 
 __all__ = [
     "ApiserverSpec",
+    "Asked",
     "Capability",
     "Cluster",
     "ClusterSpec",
@@ -54,6 +57,8 @@ def open_cluster(
         existing = ExistingCluster(spec, name=name, logs=logs, listener=listener)
         existing.resolve()
         return existing
+    if spec.provider not in PROVIDERS:
+        return open_installed(spec, Asked(name, logs, listener, frozenset(needs)))
     from hintbound.clusters.embedded.cluster import EmbeddedCluster
     from hintbound.clusters.embedded.options import Options
 

@@ -141,7 +141,7 @@ class Cluster(Protocol):
 
     @property
     def provider(self) -> str:
-        """`embedded`, `kind` or `existing`."""
+        """`embedded`, `existing`, or the name of a package's own."""
 
     @property
     def spec(self) -> str:

@@ -7,6 +7,7 @@
 * `embedded:1.35,kube-scheduler.SchedulerAsyncAPICalls=true`: a gate for one component only
 * `embedded:src=DIR`: builds a Kubernetes checkout
 * `existing:CONTEXT`: a context of your kubeconfig
+* `NAME:ANYTHING`: a provider that an installed package brings; what follows its name is for it to read
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from hintbound.clusters.gatesets import GATE_SETS
 from hintbound.errors import CannotStart, one_of
+from hintbound.extensions import Group, named
 from hintbound.protocol import ComponentKind
 
 PROVIDERS = ("embedded", "existing")
@@ -33,7 +35,7 @@ class ClusterSpec:
 
     provider: str
     target: str = ""
-    """The version for embedded, the context for existing."""
+    """The version for embedded, the context for existing, all that follows the name for a package's own."""
     gates: Mapping[str, bool] = field(default_factory=dict)
     """For every component."""
     component_gates: Mapping[ComponentKind, Mapping[str, bool]] = field(default_factory=dict)
@@ -59,10 +61,10 @@ def parse(text: str) -> ClusterSpec:
     """Read a SPEC. Raises CannotStart naming the part that is wrong and what it may be."""
     provider, rest = _split(text.strip())
     if provider not in PROVIDERS:
-        raise one_of("cluster provider", provider, list(PROVIDERS))
+        return ClusterSpec(named(Group.CLUSTERS, provider, besides=PROVIDERS).name, rest.lstrip(","))
     target = ""
     options: dict[str, str] = {}
-    named: dict[str, bool] = {}
+    by_set: dict[str, bool] = {}
     for index, part in enumerate(part.strip() for part in rest.split(",")):
         key, equals, value = part.partition("=")
         if not part:
@@ -70,7 +72,7 @@ def parse(text: str) -> ClusterSpec:
         if part.startswith("@"):
             if part[1:] not in GATE_SETS:
                 raise one_of("gate set", part, [f"@{name}" for name in GATE_SETS])
-            named.update(GATE_SETS[part[1:]].gates)
+            by_set.update(GATE_SETS[part[1:]].gates)
         elif not equals and index == 0:
             target = part
         elif not equals:
@@ -82,8 +84,8 @@ def parse(text: str) -> ClusterSpec:
         else:
             options[key] = value
     if provider == "existing":
-        return _existing(text, target, {**dict.fromkeys(named, ""), **options})
-    return _embedded(text, target, named, options)
+        return _existing(text, target, {**dict.fromkeys(by_set, ""), **options})
+    return _embedded(text, target, by_set, options)
 
 
 def _split(text: str) -> tuple[str, str]:

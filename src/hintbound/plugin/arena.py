@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from hintbound import __version__
+from hintbound.checks import Context, Finding, Registered, judge
 from hintbound.clusters.protocol import ApiserverSpec, Component, Extras, SchedulerSpec
 from hintbound.history.events import Kind, Source
 from hintbound.history.join import PodLife, lives
@@ -27,6 +28,7 @@ from hintbound.kube.watch import ADDED, MODIFIED
 from hintbound.plugin.awaits import Watched, answered, setting_the_stage, undo
 from hintbound.plugin.behaviours import Behaviour
 from hintbound.plugin.evidence import evidence, summary
+from hintbound.plugin.injected import Faults
 from hintbound.plugin.judgement import NotSeen, Unproven
 from hintbound.plugin.nodes import Nodes
 from hintbound.plugin.pods import GATE, Pod, nomination, pod_manifest, scheduled
@@ -54,6 +56,7 @@ class Arena:
         self._finalized: list[Pod] = []
         self._global: list[tuple[Resource, str]] = []
         self.namespace = f"hb-{self._name}"
+        self._faults = Faults(self._append)
         self._watched = Watched(stage.store, self.namespace)
         self.nodes = Nodes(self, stage.cluster, self._name)
         """Nodes of this scenario alone: `await arena.nodes(2)`, `arena.nodes.cordon(node)`."""
@@ -89,6 +92,16 @@ class Arena:
         """The lives of its pods as recorded so far, for a reader of the failure."""
         return evidence(error, self._stage.store.slice(namespace=self.namespace), without=self.nodes.scouts)
 
+    def checked(self, checks: Sequence[Registered]) -> tuple[list[Finding], list[str]]:
+        """What checks find in its record, which must be whole, and which of them crashed."""
+        events, facts = self._stage.store.slice(namespace=self.namespace), self._stage.facts
+        pods = [life for life in lives(events) if life.uid not in self.nodes.scouts] if checks else []
+        return judge(
+            checks,
+            pods,
+            Context(self._behaviour.id, self.namespace, self.cluster, facts.gates, facts.versions, events),
+        )
+
     def finished(self, verdict: Verdict, reason: str) -> None:
         """Take down in the record what it came to."""
         data = {"verdict": str(verdict), "reason": reason}
@@ -123,6 +136,7 @@ class Arena:
         await undo(
             self.namespace,
             [
+                *self._faults.undoing(),
                 *(functools.partial(cluster.remove, component) for component in self._own),
                 *(functools.partial(self._unfinalize, pod) for pod in self._finalized),
                 functools.partial(admin.request, "DELETE", resources.PODS.path(self.namespace), **everything),
@@ -172,6 +186,13 @@ class Arena:
         said = (f"{gate}={str(on).lower()}" for gate, on in unlike.items())
         self.own_components.append(", ".join((f"{state.name} {state.version}", *said)))
         return component
+
+    async def fault(self, name: str, /, **parameters: Any) -> Any:
+        """Enter a fault of an installed package; it is undone at the scenario's end, whatever happens.
+
+        Gives what it gives. Raises CannotStart, which lists the installed ones, and what the fault raises.
+        """
+        return await self._faults.begin(self, name, parameters)
 
     async def make(self, manifest: Json) -> Json:
         """Create any object as the admin, in this scenario's namespace if its kind has one."""

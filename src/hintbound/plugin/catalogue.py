@@ -15,6 +15,7 @@ import yaml
 from hintbound import data
 from hintbound.errors import CannotStart
 from hintbound.plugin import silence
+from hintbound.plugin import suites as installed_suites
 from hintbound.plugin.behaviours import Behaviour, behaviour_of
 
 FILE = "behaviours.yaml"
@@ -75,6 +76,12 @@ def own_ids() -> list[str]:
     return re.findall(r"^- id: (\S+)$", text, re.MULTILINE)
 
 
+def own_file(behaviour: str) -> str:
+    """Where one of hintbound's own behaviours stands."""
+    records = yaml.safe_load((data.folder("suites") / FILE).read_text(encoding="utf-8"))
+    return next(str(record["file"]) for record in records if record["id"] == behaviour)
+
+
 _HEAD = "# GENERATED from the tests by `make behaviours`; do not edit. One sentence, one test each.\n"
 
 
@@ -107,12 +114,15 @@ def plain(entry: Entry) -> dict[str, Any]:
 
 
 def _find(path: str, suites: Path) -> str:
-    """A path as the user means it: as it stands, or inside our suites."""
+    """A path as the user means it: as it stands, inside our suites, or by the name of an installed one."""
     file, separator, node = path.partition("::")
     for candidate in (Path(file), suites / file, suites.parent / file):
         if file and candidate.exists():
             return f"{candidate}{separator}{node}"
+    if (installed := installed_suites.find(file)) and installed.exists():
+        return f"{installed}{separator}{node}"
+    known = f" Installed suites: {', '.join(names)}." if (names := installed_suites.names()) else ""
     raise CannotStart(
         f"no such suite: {path}.",
-        next_step=f"Name a file or folder, here or below {suites}, e.g. scheduler/hints.",
+        next_step=f"Name a file or folder, here or below {suites}, e.g. scheduler/hints.{known}",
     )

@@ -14,6 +14,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from hintbound.checks import ChecksFailed, Registered
 from hintbound.clusters.protocol import Capability
 from hintbound.errors import CannotStart
 from hintbound.plugin.applies import Unreadable
@@ -60,8 +61,11 @@ class Scenario:
 class Engine:
     """Owns the event loop of one session and plays its scenarios."""
 
-    def __init__(self, *, jobs: int, interrupts: Interrupts | None = None) -> None:
+    def __init__(
+        self, *, jobs: int, interrupts: Interrupts | None = None, checks: Sequence[Registered] = ()
+    ) -> None:
         self._jobs = jobs
+        self._checks = checks
         self._interrupts = interrupts or Interrupts()
         self._runner = asyncio.Runner()
         self._lanes: dict[str, deque[Scenario]] = {}
@@ -188,12 +192,17 @@ class Engine:
             unended = await loose.end(DEAF_AFTER)
             if failures := loose.failures:
                 error = BaseExceptionGroup("", [*([error] if error else []), *failures])
-            flaws = [*await _flaws(arena, error), *arena.deaths, *lifeless, *loose.forgotten]
+            unwhole = await _flaws(arena, error)
+            findings, crashes = ([], []) if unwhole or not _settles(error) else arena.checked(self._checks)
+            flaws = [*unwhole, *crashes, *arena.deaths, *lifeless, *loose.forgotten]
             flaws += unended if error is None else []
+            if findings:
+                error = BaseExceptionGroup("", [*([error] if error else []), ChecksFailed(findings)])
             if isinstance(leading(error), NotSeen):
                 flaws += self._heartbeat.since(began)
             verdict, reason = judge(error, flaws)
             shown = arena.evidence(leading(error)) if verdict in (Verdict.FAIL, Verdict.UNKNOWN) else ()
+            shown = (*(line for finding in findings for line in finding.lines()), *shown)
             took = round(clock() - began, 3)
             arena.finished(verdict, reason)
         finally:
@@ -262,13 +271,18 @@ def _file(scenario: Scenario) -> str:
 
 async def _flaws(arena: Arena, error: BaseException | None) -> list[str]:
     """What is wrong with the record, where it matters to the verdict or to a reader of the evidence."""
-    if error is not None and not isinstance(leading(error), AssertionError):
+    if not _settles(error):
         return []
     try:
         record = await arena.settle()
     except Exception as broken:
         return [f"the record could not be completed: {broken}"]
     return [] if record.complete else [record.reason]
+
+
+def _settles(error: BaseException | None) -> bool:
+    """Whether its record matters: it held, or its sentence was broken."""
+    return error is None or isinstance(leading(error), AssertionError)
 
 
 def _excuse(behaviour: Behaviour, stage: Stage) -> Judgement | None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from hintbound.history.events import Event
+from hintbound.history.events import Event, Kind
 from hintbound.history.join import PodLife, PodVersion, lives
 from hintbound.history.writers import Request
 from hintbound.protocol import Seconds
@@ -23,6 +23,7 @@ def evidence(
     said = [line.rstrip() for line in str(error or "").splitlines() if line.strip()]
     lines = said[:_ASSERTION_LINES] if len(said) > 1 else []
     began = events[0].mono if events else 0.0
+    lines += [_fault(event, began) for event in events if event.kind in (Kind.FAULT_BEGAN, Kind.FAULT_ENDED)]
     for life in lives(events):
         if life.uid not in without:
             lines += _life(life, began)
@@ -30,6 +31,13 @@ def evidence(
         left = len(lines) - MOST_LINES
         lines = [*lines[:MOST_LINES], f"… {left} more lines; all of it is in history.ndjson"]
     return tuple(lines)
+
+
+def _fault(event: Event, began: Seconds) -> str:
+    about = dict(event.data.get("parameters", {})) | {"error": event.data.get("error")}
+    told = ", ".join(f"{key}={value}" for key, value in about.items() if value is not None)
+    turn = "began" if event.kind == Kind.FAULT_BEGAN else "ended"
+    return f"fault {event.data['fault']} {turn} at +{event.mono - began:.3f} s{f': {told}' if told else ''}"
 
 
 def summary(pod: Mapping[str, Any]) -> str:

@@ -6,10 +6,11 @@ Python only warns of both, later and to nobody in particular, and the test passe
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import sys
 import warnings
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from contextvars import ContextVar
 from pathlib import Path
 from types import FrameType
@@ -78,6 +79,16 @@ class LooseEnds:
         self._forgotten.append(
             f"{where}{getattr(coroutine, '__qualname__', coroutine)}() was never awaited, so it did nothing"
         )
+
+
+@contextlib.contextmanager
+def aside() -> Iterator[None]:
+    """What is begun in here has somebody else who ends it."""
+    before = _current.set(None)
+    try:
+        yield
+    finally:
+        _current.reset(before)
 
 
 class Watch:

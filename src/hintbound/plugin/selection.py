@@ -12,13 +12,16 @@ from typing import Any
 import pytest
 
 from hintbound import data
+from hintbound.checks import registered
 from hintbound.clusters import spec
 from hintbound.errors import CannotStart, one_of
-from hintbound.plugin import catalogue
+from hintbound.extensions import Group, installed
+from hintbound.plugin import catalogue, injected
 from hintbound.plugin.behaviours import Behaviour, behaviour_of
 from hintbound.plugin.engine import Scenario
 from hintbound.plugin.expected import Expected, load
 from hintbound.plugin.session import Item, Settings
+from hintbound.plugin.suites import as_named
 from hintbound.protocol import Profile
 
 DEFAULT_CLUSTER = "embedded"
@@ -30,12 +33,15 @@ _OURS = "suites"
 def settings(config: pytest.Config, collected: Collection[str]) -> Settings:
     """Read the options. `collected`: the ids of all behaviours that were found. Raises CannotStart."""
     option = config.option
+    found_checks = registered()
     reports = Path(option.hintbound_reports) if option.hintbound_reports else _default_reports()
     return Settings(
         spec=spec.parse(DEFAULT_CLUSTER if option.hintbound_cluster is None else option.hintbound_cluster),
         profile=profile(config),
         jobs=_jobs(option.hintbound_jobs),
         reports=reports,
+        checks=found_checks,
+        extensions=_extensions(),
         expected=_expected(option.hintbound_xfails),
         known=frozenset((*collected, *catalogue.own_ids())),
         elsewhere=not _whole_suites(config),
@@ -47,9 +53,19 @@ def _expected(file: str | None) -> Expected | None:
     return None if file is None else load(Path(file), datetime.now(UTC).date())
 
 
+def _extensions() -> tuple[str, ...]:
+    """What takes part in every run, each tried now: no run ends because a package is broken."""
+    found = [*installed(Group.CHECKS), *installed(Group.FAULTS)]
+    for extension in found:
+        if extension.group is Group.FAULTS:
+            injected.load(extension)
+    return tuple(map(str, found))
+
+
 def _whole_suites(config: pytest.Config) -> bool:
     """Whether the run took in suites of somebody else, and those as whole folders."""
-    paths = _paths(config)
+    ours = data.folder("suites").resolve()
+    paths = [arg for arg in config.args if not Path(arg.partition("::")[0]).resolve().is_relative_to(ours)]
     return bool(paths) and all(map(os.path.isdir, paths)) and not any(_pytests_own(config.option))
 
 
@@ -77,10 +93,12 @@ def _pytests_own(option: Any) -> Iterator[tuple[str, str]]:
 
 
 def _within(suites: Path, path: str) -> str:
-    """A path below hintbound's suites as `hintbound run` finds it from anywhere; any other as it is."""
+    """A path below hintbound's suites, or one asked for by name, as `hintbound run` finds it from anywhere;
+    any other as it is."""
     file, separator, node = path.partition("::")
     full = Path(file).resolve()
-    return f"{full.relative_to(suites)}{separator}{node}" if full.is_relative_to(suites) else path
+    named = full.relative_to(suites) if full.is_relative_to(suites) else as_named(full)
+    return f"{named}{separator}{node}" if named else path
 
 
 def profile(config: pytest.Config) -> Profile:
@@ -131,18 +149,20 @@ def _item(item: pytest.Item, behaviour: Behaviour) -> Item:
             next_step="Do in the test what they do.",
         )
     where = node_id(item)
-    path = "" if where.startswith(f"{_OURS}/") else str(item.path)
+    path = "" if where.startswith(f"{_OURS}/") else as_named(item.path) or str(item.path)
     return Item(behaviour, Scenario(behaviour, item.obj), where, path)
 
 
 def node_id(item: pytest.Item) -> str:
-    """Where the test stands, as a reader finds it: below `suites/` where it is one of ours, else from
-    here."""
+    """Where the test stands, as a reader finds it: below `suites/` where it is one of ours, below the name
+    of an installed suite, else from here."""
     function = item.nodeid.partition("::")[2]
     full = item.path.resolve()
     suites = data.folder(_OURS).resolve()
     if full.is_relative_to(suites):
         path = Path(_OURS) / full.relative_to(suites)
+    elif name := as_named(full):
+        path = Path(name)
     else:
         path = full.relative_to(Path.cwd()) if full.is_relative_to(Path.cwd()) else full
     return f"{path}::{function}"
@@ -158,6 +178,13 @@ def _no_duplicates(found: Sequence[tuple[pytest.Item, Behaviour]]) -> None:
                 "cannot be one).",
             )
         places[behaviour.id] = _place(item)
+    theirs = {behaviour.id: item for item, behaviour in found if as_named(item.path)}
+    if taken := sorted(theirs.keys() & set(catalogue.own_ids() if theirs else ())):
+        raise CannotStart(
+            f"behaviour {taken[0]} stands on two tests: {catalogue.own_file(taken[0])} and "
+            f"{_place(theirs[taken[0]])}.",
+            next_step="Ids of a package begin with a word of its own, e.g. ACME-.",
+        )
 
 
 def _place(item: pytest.Item) -> str:

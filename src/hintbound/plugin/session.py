@@ -13,12 +13,14 @@ from pathlib import Path
 import pytest
 
 from hintbound import __version__
+from hintbound.checks import Registered
+from hintbound.clusters.protocol import Capability
 from hintbound.clusters.spec import ClusterSpec
 from hintbound.errors import CannotStart
 from hintbound.history.events import Kind, Source, timestamp
 from hintbound.history.store import Store
 from hintbound.plugin.behaviours import Behaviour
-from hintbound.plugin.engine import INTERRUPTED, SHARED, Engine, Scenario
+from hintbound.plugin.engine import INTERRUPTED, Engine, Scenario
 from hintbound.plugin.expected import Expected
 from hintbound.plugin.interrupts import Interrupts
 from hintbound.plugin.judgement import Judgement
@@ -27,9 +29,6 @@ from hintbound.protocol import EXIT_CODES, ExitCode, Profile, Verdict
 from hintbound.report import run_json, write_all
 from hintbound.report.folder import RunFolder
 from hintbound.report.model import PROVISIONAL, ClusterInfo, ComponentInfo, Outcome, Run, run_verdict
-
-EXISTING = "existing"
-"""The provider whose cluster is there once, whatever we would like to have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +39,10 @@ class Settings:
     profile: Profile
     jobs: int
     reports: Path
+    checks: Sequence[Registered] = ()
+    """What judges the record of every scenario."""
+    extensions: tuple[str, ...] = ()
+    """What installed packages add to every run."""
     expected: Expected | None = None
     """Failures that are expected."""
     known: frozenset[str] = frozenset()
@@ -72,7 +75,7 @@ class Session:
         self.items = items
         self.folder = RunFolder.create(settings.reports)
         self.store = Store(self.folder.history)
-        self.engine = Engine(jobs=settings.jobs, interrupts=interrupts)
+        self.engine = Engine(jobs=settings.jobs, interrupts=interrupts, checks=settings.checks)
         self.engine.queue(item.scenario for item in items)
         self.stages: list[Stage] = []
         self._spec = str(settings.spec)
@@ -86,10 +89,12 @@ class Session:
     def start(self, told: Callable[[Stage], None] = lambda _stage: None) -> None:
         """Start the stages and begin to play. Raises CannotStart; nothing is left running then."""
         self.store.append(Kind.RUN_STARTED, source=Source.ENGINE, data={"spec": str(self.settings.spec)})
-        # An existing cluster is there once: what is exclusive finds out on it that it cannot be played.
-        names = (SHARED,) if self.settings.spec.provider == EXISTING else self.engine.lanes
         needs = frozenset(need for item in self.items for need in item.behaviour.needs)
-        self.stages = [Stage(name, self.settings.spec, self.store, self.folder, needs) for name in names]
+        for name in self.engine.lanes:
+            # A cluster of others is there once: what is exclusive finds out on it that it cannot be played.
+            if self.stages and Capability.RESTART_COMPONENT not in self.stages[0].cluster.capabilities:
+                break
+            self.stages.append(Stage(name, self.settings.spec, self.store, self.folder, needs))
         self.engine.run(self._start(told))
 
     async def _start(self, told: Callable[[Stage], None]) -> None:
@@ -201,6 +206,7 @@ class Session:
             duration_seconds=round(time.monotonic() - self._began, 3),
             provider=self.settings.spec.provider,
             jobs=self.settings.jobs,
+            extensions=self.settings.extensions,
             command=self._command(),
             selection=self.settings.selection,
             python=platform.python_version(),

@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack
 from typing import Any, Protocol
 
 from hintbound import clusters
+from hintbound.clusters.installed import not_started
 from hintbound.clusters.protocol import ApiserverSpec, Capability, Cluster, Component, ComponentState
 from hintbound.clusters.spec import ClusterSpec
 from hintbound.errors import CannotStart
@@ -44,6 +45,7 @@ class Stage:
     ) -> None:
         self.name = name
         self.store = store
+        self._spec = spec
         self._folder = folder
         self.cluster: Cluster = clusters.open_cluster(
             spec, name=name, logs=folder.logs / name, listener=self._component, needs=needs
@@ -88,6 +90,9 @@ class Stage:
                 f"the {self.name} control plane cannot be observed: {error}.",
                 next_step="Its user must be able to list and watch pods and nodes.",
             ) from error
+        except Exception as error:
+            await self.close()
+            raise not_started(self._spec, error) from error
         except BaseException:
             await self.close()
             raise

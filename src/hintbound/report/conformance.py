@@ -39,6 +39,7 @@ def write(run: Run) -> str:
         "behaviours": [_behaviour(outcome) for outcome in run.outcomes],
         "environment": {
             "jobs": run.jobs,
+            "extensions": list(run.extensions),
             "seed": run.seed,
             "selection": list(run.selection),
             "clusters": [

@@ -171,6 +171,8 @@ class Run:
     duration_seconds: Seconds = 0.0
     provider: str = ""
     jobs: int = 1
+    extensions: tuple[str, ...] = ()
+    """What installed packages added to it, e.g. `check acme-hints of acme-hintbound 0.1.0`."""
     seed: int | None = None
     command: tuple[str, ...] = ()
     """The command line that runs the same again, word by word."""

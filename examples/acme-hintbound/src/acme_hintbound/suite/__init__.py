@@ -1,0 +1,1 @@
+"""Acme's behaviours: `hintbound run acme`."""

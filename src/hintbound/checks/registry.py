@@ -1,0 +1,93 @@
+"""Which checks there are, and what they find in a record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from hintbound.checks.model import Check, Context, Proof, Violation
+from hintbound.extensions import Extension, Group, installed
+from hintbound.history.events import Event
+from hintbound.history.join import PodLife
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A check and the package that brings it."""
+
+    check: Check
+    extension: Extension
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A sentence that a record breaks."""
+
+    check: Check
+    violation: Violation
+
+    def __str__(self) -> str:
+        """For reasons: what was found, and the sentence that it breaks."""
+        return f"the check {self.check.name} found: {self.violation.said} (must: {self.check.must})"
+
+    def lines(self) -> Iterator[str]:
+        """For evidence: the same and its proof, a line each."""
+        yield f"{self.check.severity}: {self}"
+        for proof in self.violation.proof:
+            event = proof if isinstance(proof, Event) else proof.event
+            where = f"+{event.mono:.3f} s of the run, line {event.index + 1} of history.ndjson"
+            yield f"  {where}: {_told(proof)}"
+
+
+class ChecksFailed(AssertionError):
+    """Sentences of checks are broken: a failure of the behaviour whose scenario made the record."""
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        more = f", and {len(findings) - 1} more" if len(findings) > 1 else ""
+        super().__init__(f"{findings[0]}{more}")
+
+
+def registered() -> list[Registered]:
+    """The checks of every installed package. Raises CannotStart for one that is none."""
+    return [Registered(load(extension), extension) for extension in installed(Group.CHECKS)]
+
+
+def load(extension: Extension) -> Check:
+    """The check that an entry point stands for. Raises CannotStart."""
+    found = extension.load()
+    if not isinstance(found, Check):
+        raise extension.wrong(f"is {type(found).__name__}, no check: put @check on the function.")
+    if found.name != extension.name:
+        raise extension.wrong(f"is a check that calls itself {found.name!r}.")
+    return found
+
+
+def judge(
+    checks: Sequence[Registered], lives: Sequence[PodLife], context: Context
+) -> tuple[list[Finding], list[str]]:
+    """What the checks find in a record, and which of them crashed, with why: those have judged nothing."""
+    findings: list[Finding] = []
+    crashes: list[str] = []
+    for one in checks:
+        try:
+            findings += [Finding(one.check, _violation(found)) for found in one.check(lives, context)]
+        except Exception as error:
+            place = one.extension.place(error)
+            crashes.append(
+                f"the check {one.check.name} of {one.extension.distribution} crashed: "
+                f"{f'{place}: ' if place else ''}{type(error).__name__}: {' '.join(str(error).split())}"
+            )
+    return findings, crashes
+
+
+def _violation(found: object) -> Violation:
+    if not isinstance(found, Violation):
+        raise TypeError(f"it gave {type(found).__name__}, no Violation")
+    return found
+
+
+def _told(proof: Proof) -> str:
+    """A proof as it tells itself; an event has no words of its own."""
+    if isinstance(proof, Event):
+        return " ".join(filter(None, (proof.kind, proof.resource, proof.name)))
+    return str(proof)

@@ -1,0 +1,71 @@
+"""Clusters that installed packages provide: `--cluster acme:whatever`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hintbound.clusters.protocol import Capability, Cluster
+from hintbound.clusters.spec import PROVIDERS, ClusterSpec
+from hintbound.errors import CannotStart
+from hintbound.extensions import Extension, Group, named
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of a new cluster beside what its SPEC says; see `open_cluster`, which takes the same."""
+
+    name: str
+    """`shared` or `exclusive`."""
+    logs: Path | None
+    """Where its components should log."""
+    listener: Callable[[str, Any, Any], None]
+    """To be told of every turn in a component's life."""
+    needs: Collection[Capability]
+    """What will be asked for."""
+
+
+ClusterFactory = Callable[[str, Asked], Cluster]
+"""What an entry point of `hintbound.clusters` stands for: called with what follows the provider's name in
+the SPEC, before an event loop runs; gives a cluster that has not been started. CannotStart is its way to
+say no."""
+
+_MEMBERS = [name for name in vars(Cluster) if not name.startswith("_")]
+
+
+def open_installed(spec: ClusterSpec, asked: Asked) -> Cluster:
+    """The cluster of a package's provider. Raises CannotStart, also for whatever the package raises."""
+    extension = named(Group.CLUSTERS, spec.provider, besides=PROVIDERS)
+    factory = load(extension)
+    try:
+        cluster = factory(spec.target, asked)
+        missing = [member for member in _MEMBERS if not hasattr(cluster, member)]
+        wrong = [] if missing else sorted(map(str, set(cluster.capabilities) - set(Capability)))
+    except CannotStart:
+        raise
+    except Exception as error:
+        raise extension.failed("makes no cluster", error) from error
+    if missing:
+        kind = type(cluster).__name__
+        raise extension.wrong(f"gives {kind}, which is no Cluster: it lacks {', '.join(missing)}.")
+    if wrong:
+        raise extension.wrong(f"states capabilities that are none: {', '.join(wrong)}.")
+    return cluster
+
+
+def load(extension: Extension) -> ClusterFactory:
+    """The factory that an entry point stands for. Raises CannotStart."""
+    found = extension.load()
+    if not callable(found):
+        raise extension.wrong(f"is {type(found).__name__}: nothing that can be called with a SPEC.")
+    factory: ClusterFactory = found
+    return factory
+
+
+def not_started(spec: ClusterSpec, error: Exception) -> Exception:
+    """What to raise for an error in starting a cluster: that of a package's own code as one clear line."""
+    if spec.provider in PROVIDERS or isinstance(error, CannotStart):
+        return error
+    return named(Group.CLUSTERS, spec.provider).failed("could not start its cluster", error)
