@@ -233,10 +233,6 @@ WAITERS = {
     ),
 }
 LIMITS = {
-    "NNN-HINT-DELETING-RESERVES": Break(
-        RIVAL_BOUND,
-        changes={"    await arena.hint(holder, node)\n    await arena.delete": "    await arena.delete"},
-    ),
     "NNN-HINT-TAKES-PREEMPTED-ROOM": Break(
         "preemptor-.* to lose its nomination; came instead: nodeName=",
         changes={"    await arena.hint(holder, node)\n    await arena.release": "    await arena.release"},

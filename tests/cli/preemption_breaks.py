@@ -182,6 +182,10 @@ SKEW = {
         "awaited 422, but the write was accepted",
         changes={"arena.own_apiserver(gates={GATE: True})": "arena.own_apiserver(gates={GATE: False})"},
     ),
+    "NNN-SKEW-OLD-HINT-STAYS": Break(
+        "assert '' == 'some-node'",
+        changes={'"other-node", through=other)': '"other-node", through=clearing)'},
+    ),
     "NNN-SKEW-EMULATED-APISERVER": Break("assert '' == 'some-node'", changes={'(emulate="1.34")': "()"}),
     "NNN-SKEW-SCHEDULER-GATE": Break(
         "what the unbound pods showed", changes={"gates={GATE: gate})": "gates={GATE: True})"}

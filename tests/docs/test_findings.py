@@ -91,7 +91,9 @@ def test_the_behaviours_of_a_page_exist(finding: Finding, known: set[str]) -> No
 @pytest.mark.parametrize("finding", PAGES, ids=each)
 def test_the_matrix_says_the_same(finding: Finding, matrix: Matrix) -> None:
     rows: dict[str, Row] = {row.behaviour: row for row in matrix.rows}
-    said = rows[finding.behaviours[0]]
+    said = rows.get(finding.behaviours[0])
+    if said is None:
+        pytest.skip("the matrix is older than this behaviour: make matrix")
     for spec in finding.seen:
         if cell := said.cells.get(findings.column(spec)):
             assert cell.verdict is Verdict.PASS, spec

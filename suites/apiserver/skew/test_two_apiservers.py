@@ -1,6 +1,8 @@
 """Two apiservers on one etcd that do not agree: an upgrade or a roll-out of gates that is under way."""
 
+from hintbound.kube import resources
 from hintbound.plugin import Arena, Capability, behaviour, nomination
+from hintbound.protocol import Actor
 
 GATE = "ClearingNominatedNodeNameAfterBinding"
 KNOWS = 'version(apiserver, ">=1.34")'
@@ -63,6 +65,40 @@ async def test_late_hint_depends_on_the_server(arena: Arena) -> None:
     await arena.refused(422, arena.hint(pod, "node-c", through=clearing))
     await arena.accepted(arena.hint(pod, None, through=clearing))
     assert await arena.nomination(pod) == ""
+
+
+@behaviour(
+    "NNN-SKEW-OLD-HINT-STAYS",
+    must="A hint that a binding left behind stays on the pod when later writes go through an apiserver that "
+    "has the clearing gate on.",
+    why="After the upgrade old pods go on showing stale nominations, new ones do not.",
+    severity="hazard",
+    level="extended",
+    applies=KNOWS,
+    needs=[Capability.MANY_APISERVERS],
+    deadline=240,
+    affects=["operator", "autoscaler", "dashboard"],
+    advice="Ignore the field where spec.nodeName is set, on every version, or clear it once on all bound "
+    "pods after the upgrade.",
+    source="kubernetes BindingREST, validation.ValidatePodStatusUpdate; measured 1.34.0-1.37.2; "
+    "docs/findings/old-hints-survive-the-gate.md",
+)
+async def test_old_hint_stays(arena: Arena) -> None:
+    """A hinted pod is bound through an apiserver without the gate; then a label is written to it through one
+    that has it."""
+    clearing = await arena.own_apiserver(gates={GATE: True})
+    other = await arena.own_apiserver(gates={GATE: False})
+    pod = await arena.gated_pod(scheduler="hintbound-nobody")
+    await arena.hint(pod, "some-node")
+    await arena.ungate(pod)
+    await arena.bind(pod, "other-node", through=other)
+
+    author = arena.client(Actor.AUTHOR, through=clearing)
+    touch = {"metadata": {"labels": {"touched": "yes"}}}
+    written = await author.patch(resources.PODS, pod.name, touch, namespace=pod.namespace)
+
+    assert written["metadata"]["labels"]["touched"] == "yes"
+    assert nomination(written) == "some-node"
 
 
 @behaviour(

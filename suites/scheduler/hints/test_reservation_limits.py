@@ -15,32 +15,6 @@ SOURCE = "kubernetes RunFilterPluginsWithNominatedPods; measured 1.33.13-1.37.2"
 
 
 @behaviour(
-    "NNN-HINT-DELETING-RESERVES",
-    must="A hinted pod that is being deleted goes on holding its room until a finalizer lets it go.",
-    why="It will never run, and its room stands empty for as long as the finalizer stays.",
-    severity="hazard",
-    needs=NEEDS,
-    affects=["nominator", "operator"],
-    advice="Clear the hint of a pod that you delete, or see to it that its finalizers go.",
-    source=f"{SOURCE}; docs/findings/deleted-pods-hold-their-room.md",
-)
-async def test_deleted_pod_holds_its_room(arena: Arena) -> None:
-    """A gated pod with a finalizer is hinted and deleted; another of its priority arrives. Then the finalizer
-    is taken away."""
-    (node,) = await arena.nodes(1, cpu="4")
-    holder = await arena.gated_pod("holder", cpu="4", finalizers=HOLD)
-    await arena.hint(holder, node)
-    await arena.delete(holder)
-    await arena.until(holder, lambda o: "deletionTimestamp" in o["metadata"], f"{holder} to be deleted")
-
-    rival = await arena.pod("rival", cpu="4")
-    await arena.unschedulable(rival)
-    await arena.release(holder)
-
-    assert await arena.bound(rival) == node
-
-
-@behaviour(
     "NNN-HINT-TAKES-PREEMPTED-ROOM",
     must="A hint of equal priority that is written while a victim terminates takes the room from the "
     "preemptor for which it goes: that loses its nomination.",

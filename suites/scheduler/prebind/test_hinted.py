@@ -78,7 +78,8 @@ async def test_unfit_hint_stays(arena: Arena) -> None:
     advice="Do not change the field of a pod that is being bound: hint gated pods, and test the old value "
     "in a JSON patch. An autoscaler that must be sure also looks at selected-node on the pod's "
     "claims.",
-    source="KEP-5278; measured 1.34.0-1.37.2 with the gate on",
+    source="KEP-5278; measured 1.34.0-1.37.2 with the gate on; "
+    "docs/findings/overwritten-while-volumes-are-made.md",
 )
 async def test_outsiders_value_stays(arena: Arena) -> None:
     """A claim without a volume holds a pod in PreBind; the nominator overwrites its nomination before the
