@@ -210,9 +210,7 @@ CLEARING = {
     ),
 }
 WAITERS = {
-    "NNN-HINT-LEFT-WAKES": Break(
-        RIVAL_WAITS, changes={"    await arena.ungate(holder)\n\n    assert": "    assert"}
-    ),
+    "NNN-HINT-LEFT-WAKES": Break(RIVAL_WAITS),
     "NNN-HINT-LEFT-WAKES-NOBODY": Break(
         "more than holder and barrier entered a queue",
         changes={

@@ -13,8 +13,8 @@ APART = {
         }
     }
 }
+# Pods and nodes that come and go in other scenarios wake those that wait in this one: hence exclusive.
 NEEDS: list[Capability | Feature] = [Capability.FAKE_NODES, Feature.RESERVATIONS, Feature.CONDITIONS]
-# Pods that come and go in other scenarios wake those that wait for room in this one: hence exclusive.
 COUNTED: list[Capability | Feature] = [
     *NEEDS,
     Capability.OWN_SCHEDULER,
@@ -30,6 +30,8 @@ COUNTED: list[Capability | Feature] = [
     "for the room that it held.",
     why="Who waited for that room can have it at once; it is what the upgrade to 1.35 takes away.",
     applies='version(scheduler, "<1.35")',
+    level="extended",
+    exclusive=True,
     needs=NEEDS,
     affects=["nominator", "autoscaler"],
     advice="From 1.35 on clear a hint that cannot be followed before its pod is released: that wakes.",
@@ -86,6 +88,8 @@ async def test_waiting_pod_sleeps_on(arena: Arena) -> None:
     "one.",
     why="A reservation excludes by labels, too; when it ends, who was excluded must be tried.",
     applies='version(scheduler, ">=1.36")',
+    level="extended",
+    exclusive=True,
     needs=[*NEEDS, Feature.POD_AFFINITY],
     affects=["nominator"],
     advice="Before 1.36 do not count on it: such a pod waits up to five minutes.",
