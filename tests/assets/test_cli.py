@@ -46,6 +46,13 @@ def test_fetch_gets_the_default_cluster_and_prints_paths(run: Run, fake_go: Fake
     assert "hintbound: building Kubernetes 1.35.4" in run.err
 
 
+def test_fetch_gets_the_faulty_scheduler_of_each_version_if_asked(run: Run, fake_go: FakeGo) -> None:
+    assert run("fetch", "1.35", "etcd", "--faulty-scheduler") == 0
+
+    names = [Path(line).name for line in run.out.splitlines()]
+    assert names == [*CONTROL_PLANE, "faulty-scheduler", "etcd"]
+
+
 def test_fetch_checks_all_names_before_it_gets_any(run: Run, fake_go: FakeGo) -> None:
     assert run("fetch", "1.35", "1.99") == 254
 

@@ -53,11 +53,16 @@ def list_assets(*, verify: bool, form: str) -> int:
 
 @command.command()
 @click.argument("what", nargs=-1, metavar="[VERSION|etcd|kwok|kwokctl]...")
-def fetch(what: tuple[str, ...]) -> None:
+@click.option(
+    "--faulty-scheduler", is_flag=True, help="With each VERSION its scheduler that fails on demand."
+)
+def fetch(what: tuple[str, ...], *, faulty_scheduler: bool) -> None:
     """Get programs into the cache and print where they are.
 
-    Without arguments: all that the default cluster needs.
+    Without arguments: all that the default cluster needs. A run of `--profile all` also wants what
+    --faulty-scheduler gets, and builds it by itself where it can.
     """
+    from hintbound import assets
     from hintbound.assets import DEFAULT_VERSION
     from hintbound.assets.progress import for_stderr
 
@@ -66,6 +71,8 @@ def fetch(what: tuple[str, ...]) -> None:
     for name in names:
         for path in _get(name, show).values():
             click.echo(path)
+        if faulty_scheduler and name not in _SINGLE:
+            click.echo(assets.faulty_scheduler(name, show=show))
 
 
 @command.command()

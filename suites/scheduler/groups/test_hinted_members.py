@@ -77,7 +77,7 @@ async def test_incomplete_gang_keeps_the_hint(arena: Arena) -> None:
     severity="hazard",
     needs=[*NEEDS, Feature.CONDITIONS],
     provisional=True,
-    source=f"kubernetes submitPodGroupAlgorithmResult; {SOURCE}",
+    source=f"kubernetes submitPodGroupAlgorithmResult; {SOURCE}; docs/findings/gang-keeps-the-wrong-hint.md",
     affects=["nominator", "autoscaler"],
     advice="When a gang is Unschedulable clear the hints that are left, and hint all of its members anew.",
 )
