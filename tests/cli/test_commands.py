@@ -123,7 +123,7 @@ def test_a_behaviour_is_explained_to_who_has_never_seen_it() -> None:
         "applies     kube-scheduler is not 1.34 or kube-scheduler has NominatedNodeNameForExpectation off",
         "affects     nominator, autoscaler",
         "tested      On a control plane of its own without any node",
-        "if it fails a nominator that hints again at once",
+        "if it fails most often: a nominator that hints again at once",
         "needs       FAKE_NODES, alone on a control plane of its own",
         "https://github.com/kubernetes/enhancements/issues/5278\n",
         "https://github.com/kubernetes/kubernetes/issues/135007\n",

@@ -28,7 +28,7 @@ def told(clusters: str) -> str:
         ),
         ("1.33.13@default -, 1.34.0@default +, 1.34.4@default -", "1.33 no, 1.34.0 yes, 1.34.4+ no"),
         ("1.34.4@default -, 1.34.4@nnn-on +, 1.35.4@default +", "1.34 no (yes with @nnn-on), 1.35+ yes"),
-        ("1.35.4@default !, 1.37.2@default ?", "1.35 yes, but broken, 1.37+ yes"),
+        ("1.35.4@default !, 1.37.2@default ?", "1.35 yes, but broken, 1.37+ not judged"),
         ("1.37.2@default -, 1.37.2@emulate-1.34 +", "1.37+ no"),
     ],
 )

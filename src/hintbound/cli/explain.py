@@ -54,7 +54,8 @@ def _rows(entry: Entry) -> Iterator[tuple[str, str]]:
     yield "affects", ", ".join(behaviour.affects)
     yield "advice", behaviour.advice
     yield "tested", entry.tested or entry.about
-    yield "if it fails", glossary.usual_cause(entry.file)
+    cause = glossary.usual_cause(entry.file)
+    yield "if it fails", f"most often: {cause}" if cause else ""
     provisional = "; provisional: a failure is told, but no run fails by it" if behaviour.provisional else ""
     yield "kind", f"{_LEVELS[behaviour.level]}; {_SEVERITIES[behaviour.severity]}{provisional}"
     yield "needs", capabilities + (", alone on a control plane of its own" if behaviour.exclusive else "")

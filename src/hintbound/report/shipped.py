@@ -39,12 +39,15 @@ def by_default(behaviour: str, known: Matrix) -> str:
     return ", ".join(_runs(answers))
 
 
+_APPLIES = (Verdict.PASS, Verdict.FAIL)
+
+
 def _answer(version: str, cells: Mapping[str, Cell]) -> str:
     default = cells[f"{version} @default"].verdict
     if default is not Verdict.NOT_SUPPORTED:
-        return "yes, but broken" if default is Verdict.FAIL else "yes"
+        return {Verdict.PASS: "yes", Verdict.FAIL: "yes, but broken"}.get(default, "not judged")
     columns = (f"{version} @{gates}" for gates in GATE_SETS)
-    on = [column for column in columns if column in cells and cells[column].verdict is not default]
+    on = [column for column in columns if column in cells and cells[column].verdict in _APPLIES]
     return f"no (yes with {', '.join(column.split()[1] for column in on)})" if on else "no"
 
 
