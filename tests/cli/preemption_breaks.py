@@ -86,8 +86,9 @@ PREEMPTION = {
     "NNN-PREEMPT-REPAIRED": Break(
         "to be nominated again instead of None",
         changes={
-            "    (node,) = await": "    scheduler = await arena.own_scheduler()\n    (node,) = await",
-            "    for value in": "    scheduler.pause()\n    for value in",
+            "    for value in": (
+                "    await arena.release(victim)\n    await arena.bound(preemptor)\n    for value in"
+            )
         },
     ),
     "NNN-PREEMPT-EVENT": Break(
@@ -156,7 +157,7 @@ RESTARTS = {
     ),
     "NNN-RESTART-PREEMPTION-PAUSED": Break(
         "preemptor-.* to be bound; came instead",
-        changes={"    scheduler.resume()\n\n    assert nom": "    assert nom"},
+        changes={"    await arena.release(victim)\n    await arena.gone(victim)\n    waiting": "    waiting"},
     ),
     "NNN-RESTART-PREBIND-KEPT": Break(
         SHOWED,
