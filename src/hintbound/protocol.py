@@ -86,8 +86,8 @@ class Feature(StrEnum):
     it asks for. kube-scheduler has all of them.
 
     What is no feature is asked of every scheduler: it binds the pods of its `schedulerName` through
-    `pods/binding`, heeds scheduling gates, requests, node selectors, taints and cordons, and tries again
-    what did not fit.
+    `pods/binding`, heeds scheduling gates, requests, node selectors and affinity, taints and cordons, and
+    tries again what did not fit.
     """
 
     HINTS = "Hints"

@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 import yaml
 
+from hintbound import subjects
 from hintbound.clusters import open_cluster, parse
 from hintbound.clusters.embedded.cluster import EmbeddedCluster
 from hintbound.clusters.existing import ExistingCluster
@@ -19,7 +20,8 @@ from hintbound.errors import CannotStart
 from hintbound.kube import resources
 from hintbound.kube.client import Client
 from hintbound.kube.resources import Resource
-from hintbound.protocol import Actor
+from hintbound.protocol import Actor, ComponentKind
+from hintbound.subjects import Subject
 from tests.clusters.commands import Command, folders, nothing_runs, run
 from tests.clusters.world import gone, namespace, pod, processes_of, until
 
@@ -274,3 +276,44 @@ async def test_whole_run_leaves_it_as_it_was(use: Use, admin: Client, tmp_path: 
     for name in [n["metadata"]["name"] for n in (await admin.list(resources.NAMESPACES))["items"]]:
         if name.startswith("hb-"):
             await gone(admin, resources.NAMESPACES, name)
+
+
+def subject(folder: Path, scheduler_name: str) -> Subject:
+    file = folder / "subject.yaml"
+    file.write_text(
+        "apiVersion: hintbound.dev/v1alpha1\nkind: Scheduler\nmetadata: {name: theirs}\n"
+        f"spec: {{schedulerName: {scheduler_name}, gates: {{Some: true}}}}\n"
+    )
+    return subjects.read(file)
+
+
+async def test_a_subject_that_runs_there_is_taken_as_its_file_declares(
+    use: Use, admin: Client, tmp_path: Path
+) -> None:
+    before = await _names(admin)
+    theirs = subject(tmp_path, "default-scheduler")
+    cluster = open_cluster(parse("existing:theirs"), name="shared", subject=theirs)
+    await cluster.start()
+    try:
+        assert cluster.scheduler_name == "default-scheduler"
+        (state,) = [state for state in await cluster.components() if state.kind == ComponentKind.SCHEDULER]
+        assert (state.name, state.version, state.gates) == ("theirs", "unknown", {"Some": True})
+    finally:
+        await cluster.close()
+    assert await _names(admin) == before
+
+
+async def test_a_subject_that_does_not_run_there_is_told(
+    use: Use, admin: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = await _names(admin)
+    monkeypatch.setattr("hintbound.clusters.existing._HEARD_WITHIN", 0.5)
+    nobody = subject(tmp_path, "nobody")
+    cluster = open_cluster(parse("existing:theirs"), name="shared", subject=nobody)
+    with pytest.raises(CannotStart) as refused:
+        await cluster.start()
+    assert str(refused.value) == (
+        "the cluster of context 'theirs' cannot be used: nobody binds pods of schedulerName 'nobody' there "
+        f"within 0.5 s ({nobody.file}): its pod stays pending. See that theirs runs."
+    )
+    assert await _names(admin) == before

@@ -21,6 +21,7 @@ from hintbound.plugin.behaviours import Behaviour, behaviour, behaviour_of
 from hintbound.plugin.engine import Scenario
 from hintbound.protocol import Actor, ComponentKind
 from hintbound.report.folder import RunFolder
+from hintbound.subjects import Subject
 
 Play = Callable[[Arena], Awaitable[None]]
 
@@ -105,10 +106,12 @@ class FakeStage:
         store: Store,
         folder: RunFolder | None,
         needs: Collection[Capability] = (),
+        subject: Subject | None = None,
     ) -> None:
         self.name = name
         self.store = store
         self.needs = needs
+        self.subject = subject
         self.recorders: list[Any] = []
         self.asked: list[tuple[str, str, str]] = []
         self.pods: dict[tuple[str, str], Any] = {}
@@ -126,7 +129,7 @@ class FakeStage:
             spec=str(spec),
             capabilities=self.capabilities,
             extras=Extras(lacking={Capability.FAULTY_SCHEDULER: "faulty-scheduler cannot be built"}),
-            scheduler_name="default-scheduler",
+            scheduler_name=subject.scheduler_name if subject else "default-scheduler",
             deviations=(),
             node_taints=(),
             remove=self._remove,

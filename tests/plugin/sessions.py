@@ -78,6 +78,11 @@ class Sessions:
         words = ["run", *(paths or [str(file)]), "--reports", str(self.reports), "--profile", "all", *options]
         return self._ran(lambda: int(cli.hintbound.main(words, standalone_mode=False) or 0))
 
+    def call(self, *words: str) -> Ran:
+        """Run hintbound's own suites."""
+        whole = ["run", *words, "--reports", str(self.reports)]
+        return self._ran(lambda: int(cli.hintbound.main(whole, standalone_mode=False) or 0))
+
     def pytest(self, source: str, *options: str) -> Ran:
         """Write this suite and call pytest on it, as who is not content with what `hintbound run` offers."""
         file = write(self.folder, source)

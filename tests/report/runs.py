@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hintbound.protocol import Level, Profile, Severity, Verdict
-from hintbound.report import ClusterInfo, ComponentInfo, Outcome, Run, run_verdict
+from hintbound.report import ClusterInfo, ComponentInfo, Outcome, Run, SubjectInfo, run_verdict
 
 EXPECTATION = "NominatedNodeNameForExpectation"
 CLEARING = "ClearingNominatedNodeNameAfterBinding"
@@ -85,3 +85,17 @@ def one_of_each() -> Run:
         ),
         notes=("one | note",),
     )
+
+
+def subject(**about: Any) -> SubjectInfo:
+    values: dict[str, Any] = {
+        "name": "mine",
+        "kind": "Scheduler",
+        "file": "vendor/subject.yaml",
+        "scheduler_name": "my-scheduler",
+        "command": ("./run", "{kubeconfig}"),
+        "kubernetes_version": "1.35",
+        "gates": {EXPECTATION: True},
+        "features": ("Hints", "Preemption"),
+    }
+    return SubjectInfo(**(values | about))

@@ -20,6 +20,11 @@ from hintbound.protocol import ExitCode
     help="embedded[:VERSION][,Gate=true|false...][,emulate=1.34], embedded:src=DIR, or existing:CONTEXT",
 )
 @click.option(
+    "--subject",
+    type=click.Path(path_type=Path),
+    help="A vendor's scheduler: its subject.yaml, or its folder.",
+)
+@click.option(
     "--profile", metavar="core|extended|all", default="core", show_default=True, help="Which behaviours."
 )
 @click.option("--behaviour", "behaviours", multiple=True, metavar="ID", help="Only this; may be repeated.")
@@ -32,6 +37,7 @@ from hintbound.protocol import ExitCode
 def command(
     paths: tuple[str, ...],
     cluster: str,
+    subject: Path | None,
     profile: str,
     behaviours: tuple[str, ...],
     jobs: int | None,
@@ -39,15 +45,21 @@ def command(
     xfails: str | None,
     verbose: bool,
 ) -> int:
-    """Judge a cluster: PATHS are suites (a folder, a file, file::test), by default all of hintbound's own."""
+    """Judge a cluster, or a vendor's scheduler on it: PATHS are suites (a folder, a file, file::test), by
+    default all of hintbound's own, or those that are about the subject."""
     import pytest
 
+    from hintbound import subjects
     from hintbound.plugin import catalogue, silence
     from hintbound.plugin.calling import call_pytest
     from hintbound.plugin.console import RunConsole
 
     arguments = [f"--hintbound-cluster={cluster}", f"--hintbound-profile={profile}", "--capture=no"]
     arguments += [f"--hintbound-behaviour={behaviour}" for behaviour in behaviours]
+    if subject:
+        whom = subjects.read(subject)
+        arguments.append(f"--hintbound-subject={subject}")
+        paths = paths or (subjects.SUITES[whom.kind],)
     arguments += [f"--hintbound-jobs={jobs}"] if jobs else []
     arguments += [f"--hintbound-reports={reports}"] if reports else []
     arguments += [f"--hintbound-xfails={xfails}"] if xfails is not None else []

@@ -21,6 +21,7 @@ from hintbound.clusters.protocol import (
     SchedulerSpec,
 )
 from hintbound.clusters.spec import PROVIDERS, ClusterSpec, parse
+from hintbound.subjects import Subject
 
 __all__ = [
     "ApiserverSpec",
@@ -44,9 +45,10 @@ def open_cluster(
     logs: Path | None = None,
     listener: Callable[[str, Any, Any], None] = lambda _event, _process, _facts: None,
     needs: Collection[Capability] = (),
+    subject: Subject | None = None,
 ) -> Cluster:
     """A cluster that has not been started. `listener` is told of every turn in a component's life; `needs`
-    are the capabilities that will be asked for.
+    are the capabilities that will be asked for; `subject` schedules in the place of kube-scheduler.
 
     Gets the programs that it needs, by download or build if need be: call it before an event loop runs.
     Raises CannotStart.
@@ -54,15 +56,15 @@ def open_cluster(
     if spec.provider == "existing":
         from hintbound.clusters.existing import ExistingCluster
 
-        existing = ExistingCluster(spec, name=name, logs=logs, listener=listener)
+        existing = ExistingCluster(spec, name=name, logs=logs, listener=listener, subject=subject)
         existing.resolve()
         return existing
     if spec.provider not in PROVIDERS:
-        return open_installed(spec, Asked(name, logs, listener, frozenset(needs)))
+        return open_installed(spec, Asked(name, logs, listener, frozenset(needs), subject))
     from hintbound.clusters.embedded.cluster import EmbeddedCluster
     from hintbound.clusters.embedded.options import Options
 
-    options = Options(name=name, logs=logs, listener=listener, needs=frozenset(needs))
+    options = Options(name=name, logs=logs, listener=listener, needs=frozenset(needs), subject=subject)
     embedded = EmbeddedCluster(spec, options)
     embedded.resolve()
     return embedded

@@ -20,6 +20,7 @@ import yaml
 
 from hintbound import assets, data
 from hintbound.clusters import access, fake_nodes, kubeconfigs
+from hintbound.clusters.audition import Audition
 from hintbound.clusters.embedded import components, registry
 from hintbound.clusters.embedded.guard import Guard
 from hintbound.clusters.embedded.identity import ProcessId
@@ -33,6 +34,7 @@ from hintbound.clusters.protocol import (
     ComponentState,
     Extras,
     SchedulerSpec,
+    claimed,
 )
 from hintbound.clusters.spec import ClusterSpec
 from hintbound.errors import CannotStart
@@ -44,10 +46,14 @@ from hintbound.kube.exchange import Tap
 from hintbound.kube.metrics import component_version, feature_gates
 from hintbound.kube.watch import ADDED
 from hintbound.protocol import Actor, ComponentKind, Seconds
+from hintbound.subjects import Subject
 
 _USER_AGENT: Final = "hintbound"
 _RUN_LABEL: Final = "hintbound.dev/run"
 _USABLE_WITHIN: Final[Seconds] = 30.0
+_HEARD_WITHIN: Final[Seconds] = 60.0
+"""How long a subject may take for its first pod: it may just be becoming the leader."""
+_LOOK: Final[Seconds] = 0.1
 _UNDO_WITHIN: Final[Seconds] = 5.0
 """For one request of the clean-up: an apiserver that went away must not hold us up."""
 
@@ -58,17 +64,26 @@ class ExistingCluster:
     provider = "existing"
     capabilities = frozenset({Capability.FAKE_NODES})
     extras = Extras()
-    scheduler_name = "default-scheduler"
     node_taints: Sequence[Mapping[str, str]] = (FAKE_TAINT,)
 
-    def __init__(self, spec: ClusterSpec, *, name: str, logs: Path | None, listener: Listener) -> None:
+    def __init__(
+        self,
+        spec: ClusterSpec,
+        *,
+        name: str,
+        logs: Path | None,
+        listener: Listener,
+        subject: Subject | None = None,
+    ) -> None:
         self._spec = spec
+        self._subject = subject
         self._name = name
         self._logs = logs
         self._listener = listener
         self._clients: list[Client] = []
         self._run = secrets.token_hex(4)
         self._canary = fake_nodes.Canary(f"hintbound-canary-{self._run}", [FAKE_TAINT])
+        self._audition: Audition | None = None
         self._connection: Connection | None = None
         self._binary: Path | None = None
         self._kwok_version = ""
@@ -87,6 +102,11 @@ class ExistingCluster:
         return str(self._spec)
 
     @property
+    def scheduler_name(self) -> str:
+        """The subject's, else that of every pod which names none."""
+        return self._subject.scheduler_name if self._subject else "default-scheduler"
+
+    @property
     def deviations(self) -> Sequence[str]:
         """What this run does to the cluster, and where it differs from the embedded one."""
         return (
@@ -94,6 +114,7 @@ class ExistingCluster:
             "makes and removes namespaces hb-…, tainted fake nodes and priority classes hintbound-…",
             "a KWOK process beside hintbound plays kubelet for the fake nodes",
             "the scheduler's gates cannot be read from outside",
+            *([f"pods are scheduled by {self._subject.name}"] if self._subject else []),
         )
 
     def resolve(self) -> None:
@@ -116,6 +137,8 @@ class ExistingCluster:
             await access.check(admin)
             await self._priority_classes(admin)
             await self._start_kwok(admin)
+            if self._subject:
+                await self._hear(self._subject, admin)
         except (KubeError, ComponentDied, CannotStart, OSError) as error:
             await self.close()
             raise _unusable(self._spec.target, error) from error
@@ -178,11 +201,12 @@ class ExistingCluster:
         except ApiError:
             answer = await admin.request("GET", "/version")
             version, gates, source = str(answer.body.get("gitVersion", "unknown")), None, "/version"
+        scheduler = ComponentState(
+            "kube-scheduler", ComponentKind.SCHEDULER, "unknown", None, "cannot be asked from outside"
+        )
         return [
             ComponentState("kube-apiserver", ComponentKind.APISERVER, version, gates, source),
-            ComponentState(
-                "kube-scheduler", ComponentKind.SCHEDULER, "unknown", None, "cannot be asked from outside"
-            ),
+            claimed(self._subject) if self._subject else scheduler,
             ComponentState("kwok", ComponentKind.KWOK, self._kwok_version, None, "our own"),
         ]
 
@@ -214,6 +238,21 @@ class ExistingCluster:
                 if event.type == ADDED:
                     return True
         return False
+
+    async def _hear(self, subject: Subject, admin: Client) -> None:
+        """See that the subject runs there. Raises CannotStart."""
+        self._audition = Audition(subject.scheduler_name, self.node_taints)
+        try:
+            async with asyncio.timeout(_HEARD_WITHIN):
+                while not await self._audition.passed(admin):  # noqa: ASYNC110 - it tries again itself
+                    await asyncio.sleep(_LOOK)
+        except TimeoutError:
+            why = self._audition.refusal or "its pod stays pending"
+            raise CannotStart(
+                f"nobody binds pods of schedulerName {subject.scheduler_name!r} there within "
+                f"{_HEARD_WITHIN:g} s ({subject.file}): {why}.",
+                next_step=f"See that {subject.name} runs.",
+            ) from None
 
     async def _priority_classes(self, admin: Client) -> None:
         for manifest in yaml.safe_load_all((data.folder("fixtures") / "priority-classes.yaml").read_text()):
@@ -259,6 +298,10 @@ class ExistingCluster:
         ours = {"labelSelector": f"{_RUN_LABEL}={self._run}"}
         with contextlib.suppress(KubeError):
             await self._canary.remove(admin, timeout=_UNDO_WITHIN)
+        with contextlib.suppress(KubeError):
+            if self._audition:
+                await self._audition.remove(admin, timeout=_UNDO_WITHIN)
+        with contextlib.suppress(KubeError):
             path = resources.PRIORITY_CLASSES.path()
             await admin.request("DELETE", path, params=ours, timeout=_UNDO_WITHIN)
 

@@ -11,6 +11,7 @@ from hintbound.clusters.protocol import Capability, Cluster
 from hintbound.clusters.spec import PROVIDERS, ClusterSpec
 from hintbound.errors import CannotStart
 from hintbound.extensions import Extension, Group, named
+from hintbound.subjects import Subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,8 @@ class Asked:
     """To be told of every turn in a component's life."""
     needs: Collection[Capability]
     """What will be asked for."""
+    subject: Subject | None = None
+    """Whose scheduler its pods are to name; the cluster's `scheduler_name` must be that then."""
 
 
 ClusterFactory = Callable[[str, Asked], Cluster]
@@ -52,6 +55,11 @@ def open_installed(spec: ClusterSpec, asked: Asked) -> Cluster:
         raise extension.wrong(f"gives {kind}, which is no Cluster: it lacks {', '.join(missing)}.")
     if wrong:
         raise extension.wrong(f"states capabilities that are none: {', '.join(wrong)}.")
+    if asked.subject and cluster.scheduler_name != asked.subject.scheduler_name:
+        raise CannotStart(
+            f"clusters of {spec.provider} do not take a subject: pods would name {cluster.scheduler_name}.",
+            next_step="Judge it on embedded:VERSION or existing:CONTEXT.",
+        )
     return cluster
 
 

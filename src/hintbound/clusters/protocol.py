@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,6 +12,7 @@ from hintbound.kube.client import Client
 from hintbound.kube.exchange import Tap
 from hintbound.kube.metrics import Metrics
 from hintbound.protocol import Actor, ComponentKind, Seconds
+from hintbound.subjects import Subject, shown
 
 
 class Capability(StrEnum):
@@ -48,6 +49,30 @@ class ComponentState:
     """From `kubernetes_feature_enabled`; None when the component cannot be asked."""
     source: str = ""
     """How version and gates were read."""
+
+    def completed(self, claims: ComponentState) -> ComponentState:
+        """With what is claimed of it in the place of what it does not say; a version that is none of
+        Kubernetes' says nothing."""
+        version, gates = self.version, self.gates
+        claimed = []
+        if not version.removeprefix("v").startswith("1."):
+            version = claims.version
+            claimed.append("version")
+        if not gates:
+            gates = claims.gates
+            claimed.append("gates")
+        source = f"{self.source}; {' and '.join(claimed)}: {claims.source}" if claimed else self.source
+        if self.gates and claims.gates:
+            unlike = [gate for gate, on in claims.gates.items() if self.gates.get(gate, False) is not on]
+            source += f"; unlike {claims.source}: {', '.join(unlike)}" if unlike else ""
+        return replace(self, version=version, gates=gates, source=source)
+
+
+def claimed(subject: Subject, name: str = "") -> ComponentState:
+    """A subject, or its process of this name, as its file describes it."""
+    source = f"as {shown(subject.file)} declares"
+    version = subject.kubernetes_version or "unknown"
+    return ComponentState(name or subject.name, ComponentKind.SCHEDULER, version, subject.gates, source)
 
 
 class Component(Protocol):

@@ -78,7 +78,8 @@ class RunConsole:
         """Say it before anything is slow: binaries may have to be fetched, and show their own progress."""
         self._selected = behaviours
         what = f"{behaviours} behaviour{'s' if behaviours != 1 else ''} of profile {settings.profile}"
-        self._say(f"starting {settings.spec} for {what}", style="dim")
+        whom = f", subject {settings.subject.name}" if settings.subject else ""
+        self._say(f"starting {settings.spec} for {what}{whom}", style="dim")
 
     def pytest_hintbound_started(self, stage: Stage) -> None:
         """Name the components and the gates that matter here."""

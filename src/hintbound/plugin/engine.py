@@ -26,6 +26,7 @@ from hintbound.plugin.judgement import DeadlinePassed, Judgement, NotSeen, judge
 from hintbound.plugin.loose_ends import LooseEnds, Watch
 from hintbound.plugin.stage import Stage
 from hintbound.protocol import Seconds, Verdict
+from hintbound.subjects import Subject
 
 UNDO_WITHIN: Seconds = 15.0
 """How long a scenario's cleanup may take; it never changes the verdict."""
@@ -287,6 +288,8 @@ def _settles(error: BaseException | None) -> bool:
 
 def _excuse(behaviour: Behaviour, stage: Stage) -> Judgement | None:
     """Why a behaviour is not played on this stage, if so."""
+    if stage.subject and (reason := _not_about(stage.subject, behaviour)):
+        return Judgement(Verdict.NOT_SUPPORTED, reason, cluster=stage.name)
     applies = f"applies only if {behaviour.applies}"
     unreadable: Unreadable | None = None
     try:
@@ -303,8 +306,19 @@ def _excuse(behaviour: Behaviour, stage: Stage) -> Judgement | None:
         reason = f"it needs a control plane of its own, and the {cluster.provider} cluster is shared"
         return Judgement(Verdict.SKIP, reason, cluster=stage.name)
     if unreadable:
-        return Judgement(Verdict.SKIP, f"{applies}, but {unreadable}", cluster=stage.name)
+        reason = f"{applies}, but {unreadable}"
+        reason += f"; declare it in {stage.subject.file.name}" if stage.subject else ""
+        return Judgement(Verdict.SKIP, reason, cluster=stage.name)
     return None
+
+
+def _not_about(subject: Subject, behaviour: Behaviour) -> str:
+    """Why a behaviour says nothing about a subject, if so."""
+    if behaviour.needs & {Capability.FAULTY_SCHEDULER, Capability.OLDER_MINOR}:
+        return f"it is played with a kube-scheduler of our own, not with {subject.name}"
+    if lacking := sorted(behaviour.features - subject.features):
+        return f"it needs {', '.join(lacking)}, which {subject.name} does not declare"
+    return ""
 
 
 def _told(error: BaseException) -> str:

@@ -47,6 +47,7 @@ OPTIONS = {
         "PROVIDER[:TARGET][,key=value...], e.g. embedded:1.35,NominatedNodeNameForExpectation=false",
         metavar="SPEC",
     ),
+    "subject": _option("subject", "a vendor's subject.yaml, or its folder", metavar="PATH"),
     "profile": _option("profile", "core, extended or all", metavar="PROFILE"),
     "behaviour": _option(
         "behaviours", "judge this behaviour only (may be repeated)", action="append", metavar="ID"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hintbound import data
+from hintbound import data, subjects
 from hintbound.checks import registered
 from hintbound.clusters import spec
 from hintbound.errors import CannotStart, one_of
@@ -23,6 +23,7 @@ from hintbound.plugin.expected import Expected, load
 from hintbound.plugin.session import Item, Settings
 from hintbound.plugin.suites import as_named
 from hintbound.protocol import Profile
+from hintbound.subjects import Subject
 
 DEFAULT_CLUSTER = "embedded"
 DEFAULT_JOBS = 8
@@ -46,6 +47,7 @@ def settings(config: pytest.Config, collected: Collection[str]) -> Settings:
         known=frozenset((*collected, *catalogue.own_ids())),
         elsewhere=not _whole_suites(config),
         selection=_selection(config),
+        subject=subject(config),
     )
 
 
@@ -69,6 +71,12 @@ def _whole_suites(config: pytest.Config) -> bool:
     return bool(paths) and all(map(os.path.isdir, paths)) and not any(_pytests_own(config.option))
 
 
+def subject(config: pytest.Config) -> Subject | None:
+    """Whom the options name. Raises CannotStart."""
+    path = config.option.hintbound_subject
+    return None if path is None else subjects.read(Path(path))
+
+
 def _selection(config: pytest.Config) -> tuple[str, ...]:
     """What limits the run: paths that are not the whole of hintbound's suites, and single behaviours."""
     option = config.option
@@ -79,7 +87,9 @@ def _selection(config: pytest.Config) -> tuple[str, ...]:
 def _paths(config: pytest.Config) -> list[str]:
     """The suites that were named; none for the whole of hintbound's."""
     suites = data.folder("suites").resolve()
-    paths = [arg for arg in config.args if Path(arg.partition("::")[0]).resolve() != suites]
+    whom = subject(config)
+    whole = {suites, suites / subjects.SUITES[whom.kind]} if whom else {suites}
+    paths = [arg for arg in config.args if Path(arg.partition("::")[0]).resolve() not in whole]
     return [_within(suites, arg) for arg in paths]
 
 

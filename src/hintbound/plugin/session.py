@@ -28,7 +28,16 @@ from hintbound.plugin.stage import Stage, start_all
 from hintbound.protocol import EXIT_CODES, ExitCode, Profile, Verdict
 from hintbound.report import run_json, write_all
 from hintbound.report.folder import RunFolder
-from hintbound.report.model import PROVISIONAL, ClusterInfo, ComponentInfo, Outcome, Run, run_verdict
+from hintbound.report.model import (
+    PROVISIONAL,
+    ClusterInfo,
+    ComponentInfo,
+    Outcome,
+    Run,
+    SubjectInfo,
+    run_verdict,
+)
+from hintbound.subjects import SUITES, Subject, named, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +59,10 @@ class Settings:
     elsewhere: bool = True
     """Whether there may be suites of the same vendor that this run left out."""
     selection: tuple[str, ...] = ()
-    """Paths and `--behaviour=ID`s that it is limited to; empty for the whole of hintbound's suites."""
+    """Paths and `--behaviour=ID`s that it is limited to; empty for the whole of hintbound's suites, or for
+    the part that is about the subject."""
+    subject: Subject | None = None
+    """Whose scheduler is judged; None for kube-scheduler."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +101,13 @@ class Session:
     def start(self, told: Callable[[Stage], None] = lambda _stage: None) -> None:
         """Start the stages and begin to play. Raises CannotStart; nothing is left running then."""
         self.store.append(Kind.RUN_STARTED, source=Source.ENGINE, data={"spec": str(self.settings.spec)})
+        subject = self.settings.subject
         needs = frozenset(need for item in self.items for need in item.behaviour.needs)
         for name in self.engine.lanes:
             # A cluster of others is there once: what is exclusive finds out on it that it cannot be played.
             if self.stages and Capability.RESTART_COMPONENT not in self.stages[0].cluster.capabilities:
                 break
-            self.stages.append(Stage(name, self.settings.spec, self.store, self.folder, needs))
+            self.stages.append(Stage(name, self.settings.spec, self.store, self.folder, needs, subject))
         self.engine.run(self._start(told))
 
     async def _start(self, told: Callable[[Stage], None]) -> None:
@@ -174,7 +187,7 @@ class Session:
             cluster=judgement.cluster,
             evidence=judgement.evidence,
             own_components=judgement.own_components,
-            repro=repro(self._spec, behaviour.id, item.path),
+            repro=self._repro(item),
             affects=tuple(map(str, behaviour.affects)),
             advice=behaviour.advice,
             provisional=behaviour.provisional,
@@ -182,9 +195,21 @@ class Session:
         )
         return judgement
 
+    def _repro(self, item: Item) -> str:
+        subject = self.settings.subject
+        path = item.path
+        if subject and not path and not item.node_id.startswith(f"suites/{SUITES[subject.kind]}/"):
+            path = item.node_id.partition("::")[0]  # it is no part of what is judged without a path
+        return repro(self._spec, item.behaviour.id, path, self._whom())
+
+    def _whom(self) -> tuple[str, ...]:
+        """The options that name the subject."""
+        subject = self.settings.subject
+        return ("--subject", named(subject.file)) if subject else ()
+
     def _command(self) -> tuple[str, ...]:
         """What repeats this run, whichever way it was called: no path of this machine but those of suites."""
-        options = ("--cluster", self._spec, "--profile", str(self.settings.profile))
+        options = ("--cluster", self._spec, *self._whom(), "--profile", str(self.settings.profile))
         known = ("--xfails", self.settings.expected.file) if self.settings.expected else ()
         return ("hintbound", "run", *self.settings.selection, *options, *known)
 
@@ -205,6 +230,7 @@ class Session:
             finished=finished,
             duration_seconds=round(time.monotonic() - self._began, 3),
             provider=self.settings.spec.provider,
+            subject=_subject_info(self.settings.subject) if self.settings.subject else None,
             jobs=self.settings.jobs,
             extensions=self.settings.extensions,
             command=self._command(),
@@ -221,10 +247,11 @@ class Session:
         )
 
 
-def repro(spec: str, behaviour: str, path: str = "") -> str:
-    """The command that judges one behaviour again; `path` names a suite that is not hintbound's own."""
+def repro(spec: str, behaviour: str, path: str = "", whom: Sequence[str] = ()) -> str:
+    """The command that judges one behaviour again; `path` names a suite that is not hintbound's own, `whom`
+    are the options that name a subject."""
     paths = [path] if path else []
-    options = ["--cluster", spec, "--profile", "all", "--behaviour", behaviour]
+    options = ["--cluster", spec, *whom, "--profile", "all", "--behaviour", behaviour]
     return shlex.join(["hintbound", "run", *paths, *options])
 
 
@@ -242,4 +269,17 @@ def _cluster_info(stage: Stage) -> ClusterInfo:
         ),
         capabilities=tuple(sorted(map(str, stage.cluster.capabilities))),
         deviations=tuple(stage.cluster.deviations),
+    )
+
+
+def _subject_info(subject: Subject) -> SubjectInfo:
+    return SubjectInfo(
+        name=subject.name,
+        kind=subject.kind,
+        file=shown(subject.file),
+        scheduler_name=subject.scheduler_name,
+        command=subject.command,
+        kubernetes_version=subject.kubernetes_version,
+        gates=subject.gates,
+        features=tuple(sorted(map(str, subject.features))),
     )

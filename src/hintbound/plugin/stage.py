@@ -22,6 +22,7 @@ from hintbound.kube.errors import KubeError
 from hintbound.plugin.applies import Facts
 from hintbound.protocol import Actor, ComponentKind
 from hintbound.report.folder import RunFolder
+from hintbound.subjects import Subject
 
 
 class Named(Protocol):
@@ -42,13 +43,21 @@ class Stage:
         store: Store,
         folder: RunFolder,
         needs: Collection[Capability] = (),
+        subject: Subject | None = None,
     ) -> None:
         self.name = name
+        self.subject = subject
+        """Whose scheduler it is; None for kube-scheduler."""
         self.store = store
         self._spec = spec
         self._folder = folder
         self.cluster: Cluster = clusters.open_cluster(
-            spec, name=name, logs=folder.logs / name, listener=self._component, needs=needs
+            spec,
+            name=name,
+            logs=folder.logs / name,
+            listener=self._component,
+            needs=needs,
+            subject=subject,
         )
         self.recorders: list[Recorder] = []
         self.states: tuple[ComponentState, ...] = ()
@@ -98,9 +107,10 @@ class Stage:
             raise
 
     def _all_known(self) -> None:
-        """Without gates a behaviour is skipped, and a skip does not count: that is for clusters of others."""
+        """Without gates a behaviour is skipped, and a skip does not count: that is for what others run."""
+        ours = {ComponentKind.APISERVER, *([] if self.subject else [ComponentKind.SCHEDULER])}
         for state in self.states:
-            gated = state.kind in (ComponentKind.APISERVER, ComponentKind.SCHEDULER)
+            gated = state.kind in ours
             if gated and not state.gates and Capability.RESTART_COMPONENT in self.cluster.capabilities:
                 raise CannotStart(
                     f"{state.name} does not tell its feature gates: {state.source}.",

@@ -9,6 +9,7 @@ from hintbound.report.model import (
     ProfileResult,
     Run,
     Statistics,
+    SubjectInfo,
     profile_result,
     run_verdict,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "Run",
     "RunFolder",
     "Statistics",
+    "SubjectInfo",
     "profile_result",
     "run_verdict",
     "write_all",

@@ -8,7 +8,7 @@ from typing import Any, Final
 import yaml
 
 from hintbound.protocol import Level, Verdict
-from hintbound.report.model import ComponentInfo, ExpectedFailure, Outcome, Run, Statistics
+from hintbound.report.model import ComponentInfo, ExpectedFailure, Outcome, Run, Statistics, SubjectInfo
 from hintbound.report.words import sentence
 
 FILE: Final = "report.yaml"
@@ -33,6 +33,7 @@ def write(run: Run) -> str:
         "suiteVersion": run.suite_version,
         "provider": run.provider,
         "mode": run.cluster_spec,
+        **({"subject": _subject(run.subject)} if run.subject else {}),
         "verdict": str(run.verdict),
         "summary": sentence(run),
         "profiles": [_profile(run)],
@@ -55,6 +56,20 @@ def write(run: Run) -> str:
         "components": [_component(cluster.name, part) for cluster, part in run.components()],
     }
     return yaml.safe_dump(report, sort_keys=False, allow_unicode=True, width=110)
+
+
+def _subject(subject: SubjectInfo) -> dict[str, Any]:
+    record = {
+        "kind": subject.kind,
+        "name": subject.name,
+        "file": subject.file,
+        "schedulerName": subject.scheduler_name,
+        "command": list(subject.command),
+        "kubernetesVersion": subject.kubernetes_version,
+        "gates": None if subject.gates is None else dict(sorted(subject.gates.items())),
+    }
+    told = {key: value for key, value in record.items() if value not in ("", [], None)}
+    return told | {"features": list(subject.features)}
 
 
 def _profile(run: Run) -> dict[str, Any]:

@@ -27,6 +27,7 @@ def write(run: Run) -> str:
         run_id=run.id,
         suite_version=run.suite_version,
         cluster=run.cluster_spec,
+        subject=run.subject.name if run.subject else "",
         profile=str(run.profile),
         seed="" if run.seed is None else str(run.seed),
     )

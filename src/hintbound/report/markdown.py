@@ -8,7 +8,7 @@ from typing import Final
 
 from hintbound.protocol import Level, Severity, Verdict
 from hintbound.report.glossary import TERMS, usual_cause
-from hintbound.report.model import ExpectedFailure, Outcome, Run, Statistics
+from hintbound.report.model import ExpectedFailure, Outcome, Run, Statistics, SubjectInfo
 from hintbound.report.words import Program, gates_that_matter, one_line, programs, sentence, worst_first
 
 FILE: Final = "report.md"
@@ -52,6 +52,7 @@ def _what_was_run(run: Run) -> list[str]:
     rows = [
         ("Run", f"{_code(run.id)}, {_text(run.started)}, {run.duration_seconds:.1f} s"),
         ("Cluster", _code(run.cluster_spec) + (f" ({_text(run.provider)})" if run.provider else "")),
+        *([("Subject", _subject(run.subject))] if run.subject else []),
         ("Profile", str(run.profile) + (f", only {_codes(run.selection)}" if run.selection else "")),
     ]
     rows += [(f"Level {level}", _level(run, level)) for level in Level if run.of_level(level)]
@@ -66,6 +67,12 @@ def _level(run: Run, level: Level) -> str:
     return (
         f"**{run.result(level)}**{f' ({why})' if why else ''}: {_counts(Statistics.of(run.of_level(level)))}"
     )
+
+
+def _subject(subject: SubjectInfo) -> str:
+    told = f"{_text(subject.name)}, {subject.kind} of {_code(subject.scheduler_name)}, {_code(subject.file)}"
+    version = f", behaves as {_code(subject.kubernetes_version)}" if subject.kubernetes_version else ""
+    return f"{told}{version}; declares {', '.join(subject.features) or 'no features'}"
 
 
 def _counts(counts: Statistics) -> str:

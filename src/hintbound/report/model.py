@@ -77,6 +77,20 @@ that is off by default, so nobody's conformance hangs on what upstream has not p
 
 
 @dataclass(frozen=True, slots=True)
+class SubjectInfo:
+    """The vendor's program that was judged, as its subject.yaml declares it."""
+
+    name: str
+    kind: str
+    file: str
+    scheduler_name: str = ""
+    command: tuple[str, ...] = ()
+    kubernetes_version: str = ""
+    gates: Mapping[str, bool] | None = None
+    features: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What one behaviour came to."""
 
@@ -170,6 +184,8 @@ class Run:
     finished: str = ""
     duration_seconds: Seconds = 0.0
     provider: str = ""
+    subject: SubjectInfo | None = None
+    """None: Kubernetes' own scheduler."""
     jobs: int = 1
     extensions: tuple[str, ...] = ()
     """What installed packages added to it, e.g. `check acme-hints of acme-hintbound 0.1.0`."""
@@ -295,6 +311,8 @@ def _run(record: Mapping[str, Any]) -> Run:
     values = _fields(Run, record)
     values["verdict"] = Verdict(record["verdict"])
     values["profile"] = Profile(record["profile"])
+    if record.get("subject"):
+        values["subject"] = SubjectInfo(**_fields(SubjectInfo, record["subject"]))
     values["clusters"] = tuple(map(_cluster, record.get("clusters", ())))
     values["outcomes"] = tuple(map(_outcome, record.get("outcomes", ())))
     return Run(**values)

@@ -45,7 +45,8 @@ def sentence(run: Run) -> str:
     """The verdict of a run in one sentence."""
     counts = Statistics.of(run.outcomes)
     judged = counts.passed + counts.failed + counts.expected
-    on = f" on Kubernetes {', '.join(versions)}" if (versions := kubernetes_versions(run)) else ""
+    on = f" for {run.subject.name}" if run.subject else ""
+    on += f" on Kubernetes {', '.join(versions)}" if (versions := kubernetes_versions(run)) else ""
     if run.verdict is Verdict.FAIL:
         text = (
             f"Fail: {counts.failed} of {_count(judged, 'judged behaviour')} {_do(counts.failed)} not hold{on}"

@@ -62,11 +62,12 @@ async def test_hint_of_an_unschedulable_pod_reserves(arena: Arena) -> None:
     """A pod that fits nowhere is hinted to a free node; an equal rival must be refused there until the hint
     is cleared."""
     (node,) = await arena.nodes(1, cpu="4")
-    holder = await arena.pod("holder", cpu="4", node_selector=NOWHERE)
+    # One that never preempts keeps its hint when nodes of other scenarios make the scheduler try it again.
+    holder = await arena.pod("holder", cpu="4", node_selector=NOWHERE, priority="hintbound-never")
     await arena.unschedulable(holder)
 
     await arena.hint(holder, node)
-    rival = await arena.pod("rival", cpu="4")
+    rival = await arena.pod("rival", cpu="4", priority="hintbound-high")  # equal to the holder's
     await arena.unschedulable(rival)
 
     await arena.hint(holder, None)

@@ -7,18 +7,20 @@ from pathlib import Path
 from typing import Any, Final
 
 from hintbound import data
-from hintbound.clusters.embedded import components
+from hintbound.clusters.embedded import components, foreign
 from hintbound.clusters.embedded.component import EmbeddedComponent, answers, listens
 from hintbound.clusters.embedded.components import Tuning
 from hintbound.clusters.embedded.credentials import Credentials
 from hintbound.clusters.embedded.options import Options
 from hintbound.clusters.embedded.ports import LOOPBACK, HeldPort
 from hintbound.clusters.embedded.process import Process, Ready
+from hintbound.clusters.protocol import claimed
 from hintbound.clusters.spec import ClusterSpec
 from hintbound.kube.client import Client
 from hintbound.kube.connection import Connection
 from hintbound.kube.exchange import Tap
 from hintbound.protocol import Actor, ComponentKind
+from hintbound.subjects import Subject
 
 _USER_AGENT: Final = "hintbound"
 _KUBERNETES: Final = (ComponentKind.APISERVER, ComponentKind.CONTROLLER_MANAGER, ComponentKind.SCHEDULER)
@@ -109,6 +111,41 @@ class Assembly:
         )
         return self._add(name, ComponentKind.SCHEDULER, version, command, [port], None)
 
+    def subject(
+        self,
+        subject: Subject,
+        name: str,
+        scheduler_name: str,
+        config: Mapping[str, Any],
+        tuning: Tuning,
+        *,
+        server: str,
+        ready: Sequence[Ready] = (),
+    ) -> EmbeddedComponent:
+        """A vendor's scheduler in the place of a kube-scheduler. `server`: the URL of its apiserver; `ready`:
+        what it must bring about besides answering where it serves a port."""
+        kubeconfig = self._folder / f"{name}-kubeconfig.yaml"
+        kubeconfig.write_text(self.credentials.of(components.USERS[ComponentKind.SCHEDULER], server))
+        file = self._folder / f"{name}.yaml"
+        file.write_text(components.scheduler_config(kubeconfig, scheduler_name, config))
+        ports = [self.hold()] if subject.takes("port") else []
+        for port in ports:
+            port.release()  # nobody knows whether it would share the port, as Kubernetes' components do
+        command = foreign.command(
+            subject,
+            scheduler_name,
+            tuning,
+            self.credentials,
+            kubeconfig=kubeconfig,
+            config=file,
+            port=ports[0].number if ports else None,
+            kube_scheduler=self._binaries[ComponentKind.SCHEDULER],
+        )
+        client = self.connect(f"https://{LOOPBACK}:{ports[0].number}", Actor.ADMIN) if ports else None
+        is_ready = foreign.ready(subject, client, ready)
+        process = self._process(name, ComponentKind.SCHEDULER, "", command, is_ready)
+        return self._take(EmbeddedComponent(process, ports, client, self._changed, claimed(subject, name)))
+
     def controller_manager(self) -> EmbeddedComponent:
         """There is one."""
         port = self.hold()
@@ -148,18 +185,26 @@ class Assembly:
             path = "/healthz" if kind == ComponentKind.CONTROLLER_MANAGER else "/readyz"
             ready = ready or answers(client, path)
         assert ready is not None
-        process = Process(
+        flags = components.last_wins([*command, *self._options.flags.get(kind, ())])
+        process = self._process(name, kind, version, flags, ready)
+        return self._take(EmbeddedComponent(process, ports, client, self._changed))
+
+    def _process(
+        self, name: str, kind: ComponentKind, version: str, command: Sequence[str], ready: Ready
+    ) -> Process:
+        return Process(
             name=name,
             kind=kind,
             version=version,
-            command=components.last_wins([*command, *self._options.flags.get(kind, ())]),
+            command=command,
             log=(self._options.logs or self._folder / "logs") / f"{name}.log",
             ready=ready,
             group=self._group,
             listener=self._options.listener,
         )
-        part = EmbeddedComponent(process, ports, client, self._changed)
-        self.components[name] = part
+
+    def _take(self, part: EmbeddedComponent) -> EmbeddedComponent:
+        self.components[part.name] = part
         return part
 
     def tuning(

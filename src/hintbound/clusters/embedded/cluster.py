@@ -16,7 +16,8 @@ import yaml
 
 from hintbound import assets, data
 from hintbound.clusters import fake_nodes
-from hintbound.clusters.embedded import components, extras, registry
+from hintbound.clusters.audition import Audition
+from hintbound.clusters.embedded import components, extras, foreign, registry
 from hintbound.clusters.embedded.assembly import Assembly
 from hintbound.clusters.embedded.component import EmbeddedComponent, answers
 from hintbound.clusters.embedded.failures import why_not
@@ -40,6 +41,7 @@ from hintbound.kube.client import Client
 from hintbound.kube.errors import KubeError
 from hintbound.kube.exchange import Tap
 from hintbound.protocol import Actor, ComponentKind
+from hintbound.subjects import Subject
 
 _FIXTURES: Final = ("rbac.yaml", "priority-classes.yaml")
 
@@ -48,7 +50,6 @@ class EmbeddedCluster:
     """etcd, kube-apiserver, kube-scheduler, kube-controller-manager and KWOK; see the Cluster protocol."""
 
     provider = "embedded"
-    scheduler_name = "default-scheduler"
     node_taints: Sequence[Mapping[str, str]] = ()
 
     def __init__(self, spec: ClusterSpec, options: Options | None = None) -> None:
@@ -63,6 +64,8 @@ class EmbeddedCluster:
         self.extras = Extras()
         self._counter = itertools.count(1)
         self._node_canary = fake_nodes.Canary()
+        self._subject = self._options.subject
+        self._audition = Audition(self.scheduler_name)
         self._owner: ProcessId | None = ProcessId.of(os.getpid())
 
     @property
@@ -88,6 +91,11 @@ class EmbeddedCluster:
         return frozenset(Capability) - missing
 
     @property
+    def scheduler_name(self) -> str:
+        """The subject's, else that of every pod which names none."""
+        return self._subject.scheduler_name if self._subject else "default-scheduler"
+
+    @property
     def deviations(self) -> Sequence[str]:
         """Where it differs from an ordinary cluster."""
         off = " and ".join(components.DISABLED_ADMISSION)
@@ -98,6 +106,7 @@ class EmbeddedCluster:
             f"admission plugins {off} are off, so that nodes are usable at once",
             "etcd runs without fsync",
             "schedulers run without leader election",
+            *([f"{self._subject.name} runs in the place of kube-scheduler"] if self._subject else []),
         )
 
     @property
@@ -110,6 +119,8 @@ class EmbeddedCluster:
 
         Raises CannotStart.
         """
+        if self._subject:
+            foreign.startable(self._subject)
         if self._spec.src:
             self._version, plane = assets.from_source(self._spec.src)
         else:
@@ -117,7 +128,7 @@ class EmbeddedCluster:
             self._spec = replace(self._spec, target=self._version)
             plane = assets.control_plane(self._version)
         self._binaries = {**plane, ComponentKind.ETCD: assets.etcd(), ComponentKind.KWOK: assets.kwok()}
-        self.extras = extras.gather(self._version, self._options.needs)
+        self.extras = extras.gather(self._version, self._options.needs, self._subject)
 
     async def start(self) -> None:
         """Start everything, wait until a node is Ready. Raises CannotStart; nothing is left then."""
@@ -129,7 +140,7 @@ class EmbeddedCluster:
             self._prepare()
             await self._start_all()
         except (ComponentDied, KubeError, OSError) as error:
-            cause = why_not(self._first_death() or error, self.folder)
+            cause = why_not(self._first_death() or error, self.folder, self._subject)
             await self.close()
             raise cause from error
         except BaseException:
@@ -200,6 +211,10 @@ class EmbeddedCluster:
 
     async def add_scheduler(self, spec: SchedulerSpec) -> Component:
         """Start a scheduler of one's own. Raises ComponentDied, CannotStart."""
+        if self._subject and spec.version is None and spec.program is None:
+            part = self._another(self._subject, spec)
+            await self._start(part)
+            return part
         binary, version = await self._binary(ComponentKind.SCHEDULER, spec.version)
         flags = [*spec.flags, *([f"--master={self._server(spec.server)}"] if spec.server else [])]
         tuning = self._built.tuning(ComponentKind.SCHEDULER, spec.version, spec.gates, spec.emulate, flags)
@@ -213,6 +228,18 @@ class EmbeddedCluster:
         )
         await self._start(part)
         return part
+
+    def _another(self, subject: Subject, spec: SchedulerSpec) -> EmbeddedComponent:
+        """The subject once more, for other pods."""
+        foreign.can_be(subject, spec)
+        return self._built.subject(
+            subject,
+            f"{subject.name}-{next(self._counter)}",
+            spec.scheduler_name,
+            spec.config,
+            self._built.tuning(ComponentKind.SCHEDULER, None, spec.gates, spec.emulate),
+            server=self._server(spec.server or ComponentKind.APISERVER),
+        )
 
     async def add_apiserver(self, spec: ApiserverSpec) -> Component:
         """Start a further apiserver on the same etcd. Raises ComponentDied, CannotStart."""
@@ -287,21 +314,29 @@ class EmbeddedCluster:
     async def _start_rest(self, apiserver: EmbeddedComponent) -> None:
         """Those who need the bootstrap RBAC: without it they would begin with a refusal and back off."""
         await apiserver.process.until_ready(READY_WITHIN)
-        rest = [
-            self._built.scheduler(
-                ComponentKind.SCHEDULER,
-                self.scheduler_name,
-                self._binaries[ComponentKind.SCHEDULER],
-                self._version,
-                {},
-                self._built.tuning(ComponentKind.SCHEDULER),
-            ),
-            self._built.controller_manager(),
-        ]
+        rest = [self._scheduler(), self._built.controller_manager()]
         for part in rest:
             await part.process.start()
         self._register()
         await _together(*(part.process.until_ready(READY_WITHIN) for part in rest))
+
+    def _scheduler(self) -> EmbeddedComponent:
+        """The one that the cluster comes with."""
+        tuning = self._built.tuning(ComponentKind.SCHEDULER)
+        if self._subject:
+            return self._built.subject(
+                self._subject,
+                self._subject.name,
+                self.scheduler_name,
+                {},
+                tuning,
+                server=self.server,
+                ready=[lambda: self._audition.passed(self.client(Actor.ADMIN))],
+            )
+        binary = self._binaries[ComponentKind.SCHEDULER]
+        return self._built.scheduler(
+            ComponentKind.SCHEDULER, self.scheduler_name, binary, self._version, {}, tuning
+        )
 
     async def _start(self, part: EmbeddedComponent) -> None:
         try:

@@ -25,12 +25,19 @@ class EmbeddedComponent:
     """A handle on one of the processes."""
 
     def __init__(
-        self, process: Process, ports: Sequence[HeldPort], client: Client | None, changed: Callable[[], None]
+        self,
+        process: Process,
+        ports: Sequence[HeldPort],
+        client: Client | None,
+        changed: Callable[[], None],
+        claims: ComponentState | None = None,
     ) -> None:
         self.process = process
         self._ports = ports
         self._client = client
         self._changed = changed
+        self._claims = claims
+        """What others say of it where it does not say itself."""
 
     @property
     def name(self) -> str:
@@ -77,7 +84,10 @@ class EmbeddedComponent:
         return await self._client.get_text(path)
 
     async def state(self) -> ComponentState:
-        """Its version and gates as it says itself; neither when it does not answer."""
+        """Its version and gates as it says itself, else as is claimed of it; neither when it does not
+        answer."""
+        if self._client is None and self._claims:
+            return self._claims
         if self._client is None:
             version = await asyncio.to_thread(assets.pinned_version, self.kind)
             return ComponentState(self.name, self.kind, version, None, "the pin it was built from")
@@ -88,8 +98,10 @@ class EmbeddedComponent:
             except KubeError as error:
                 if not attempts_left or not self.process.running:
                     return ComponentState(self.name, self.kind, "unknown", None, f"does not answer: {error}")
-        version = component_version(text) or "unknown"
-        return ComponentState(self.name, self.kind, version, feature_gates(text), "/metrics")
+        said = ComponentState(
+            self.name, self.kind, component_version(text) or "unknown", feature_gates(text), "/metrics"
+        )
+        return said.completed(self._claims) if self._claims else said
 
     async def stop(self) -> None:
         """SIGTERM, then SIGKILL after a grace."""

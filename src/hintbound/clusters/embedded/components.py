@@ -32,9 +32,13 @@ class Tuning:
     flags: Sequence[str] = ()
     """Further flags, last on the command line, so that they win."""
 
+    def gates_text(self) -> str:
+        """The gates as `--feature-gates` takes them."""
+        return ",".join(f"{name}={str(on).lower()}" for name, on in sorted(self.gates.items()))
+
     def arguments(self) -> list[str]:
         """The flags that say all this."""
-        gates = ",".join(f"{name}={str(on).lower()}" for name, on in sorted(self.gates.items()))
+        gates = self.gates_text()
         emulated = [f"--emulated-version={self.emulated}"] if self.emulated else []
         return [*([f"--feature-gates={gates}"] if gates else []), *emulated, *self.flags]
 

@@ -37,8 +37,12 @@ class Credentials:
     def write_kubeconfigs(self, server: str) -> None:
         """One for each user."""
         (self._folder / "kubeconfigs").mkdir()
-        for user, pair in self.users.items():
-            self.kubeconfig(user).write_text(components.kubeconfig(server, self.ca, user, pair))
+        for user in self.users:
+            self.kubeconfig(user).write_text(self.of(user, server))
+
+    def of(self, user: str, server: str) -> str:
+        """The text of a kubeconfig for a user at an apiserver."""
+        return components.kubeconfig(server, self.ca, user, self.users[user])
 
 
 def kubeconfig_path(folder: Path, user: str) -> Path:

@@ -7,17 +7,27 @@ from collections.abc import Collection
 from hintbound import assets
 from hintbound.clusters.protocol import Capability, Extras
 from hintbound.errors import CannotStart
+from hintbound.subjects import Subject
 
 ON_DEMAND = frozenset({Capability.FAULTY_SCHEDULER, Capability.OLDER_MINOR})
 """Offered only to a run that needs them: they cost a build, or programs of a further version."""
 
 
-def gather(version: str, needs: Collection[Capability]) -> Extras:
+def gather(version: str, needs: Collection[Capability], subject: Subject | None = None) -> Extras:
     """For a cluster of this version. May build for a minute, so call it before an event loop runs.
+
+    What only kube-schedulers of our own can play is not got for a subject.
 
     What cannot be got leaves its behaviours unplayed, and refuses no run.
     """
     lacking: dict[Capability, str] = {}
+    if subject:
+        needs = frozenset(needs) - ON_DEMAND
+        if not (subject.takes("schedulerName") or subject.takes("config")):
+            lacking[Capability.OWN_SCHEDULER] = (
+                f"{subject.name} serves one schedulerName only: its command takes neither {{schedulerName}} "
+                "nor {config}"
+            )
     faulty, older = None, ""
     if Capability.FAULTY_SCHEDULER in needs:
         try:

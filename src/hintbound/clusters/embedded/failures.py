@@ -13,6 +13,7 @@ from typing import Final
 
 from hintbound.clusters.embedded.process import ComponentDied
 from hintbound.errors import CannotStart
+from hintbound.subjects import Subject
 
 _GATE_HELP: Final = re.compile(r"\b(\w+)=true\|false")
 _HELP_WITHIN: Final = 10.0
@@ -36,9 +37,11 @@ _EMULATION: Final = re.compile(r"emulation version ([\d.]+) is not between \[([\
 _REJECTED_GATE: Final = re.compile(r"[^\"\n]*feature gate:? (\w+)[^\"\n]*")
 
 
-def why_not(error: Exception, folder: Path) -> CannotStart:
+def why_not(error: Exception, folder: Path, subject: Subject | None = None) -> CannotStart:
     """The error for a control plane that did not start because of this one."""
     if isinstance(error, ComponentDied):
+        if subject and error.name == subject.name:
+            return CannotStart(f"{subject.command_at}: the subject {error}")
         return _death(error, folder)
     if isinstance(error, OSError) and error.errno in _BY_NUMBER:
         what, next_step = _BY_NUMBER[error.errno]

@@ -9,6 +9,7 @@ from pathlib import Path
 from hintbound.clusters.embedded.process import Listener
 from hintbound.clusters.protocol import Capability
 from hintbound.protocol import ComponentKind
+from hintbound.subjects import Subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,8 @@ class Options:
     """Where components log; None for the cluster's own folder."""
     needs: frozenset[Capability] = frozenset()
     """What will be asked of it; some of it costs programs of its own."""
+    subject: Subject | None = None
+    """What runs in the place of kube-scheduler."""
     apiserver_port: int = 0
     audit_policy: Path | None = None
     listener: Listener = lambda _event, _process, _facts: None
