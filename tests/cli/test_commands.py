@@ -50,6 +50,9 @@ def test_help_and_version_work() -> None:
         ),
         (["explain", "X-Y"], "unknown behaviour 'X-Y'. `hintbound list behaviours` lists all."),
         (["list", "behaviours", "nowhere"], "no such suite: nowhere."),
+        (["run", "--xfails", "nowhere.yaml"], "nowhere.yaml cannot be read: no such file or directory."),
+        (["matrix", "--xfails", "nowhere.yaml"], "nowhere.yaml cannot be read: no such file or directory."),
+        (["run", "--cluster", "acme:1.35"], "unknown cluster provider 'acme'. Known: embedded, existing."),
         (["list", "behaviours", "--format", "xml"], "Invalid value for '--format'"),
     ],
 )

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from hintbound.plugin import suites
+
 _numbers = itertools.count(1)
 
 
@@ -40,6 +42,7 @@ class Packages:
         return file
 
     def forget(self) -> None:
-        """As if none had been imported."""
+        """As if none had been imported, or asked for."""
+        suites._asked.clear()
         for name in [name for name in sys.modules if name.partition(".")[0] in self.made]:
             del sys.modules[name]

@@ -33,7 +33,7 @@ from contextlib import asynccontextmanager
 done = []
 
 @asynccontextmanager
-async def fault(arena, name="one", fails=None):
+async def fault(arena, name="one", fails=None, error=OSError):
     done.append(f"{name} began")
     if fails == "entering":
         raise OSError("no such device")
@@ -41,7 +41,7 @@ async def fault(arena, name="one", fails=None):
         yield name
     finally:
         if fails == "leaving":
-            raise OSError("it is stuck")
+            raise error("it is stuck")
         done.append(f"{name} ended")
 """
 
@@ -75,6 +75,8 @@ def test_a_check_fails_the_behaviour_whose_record_breaks_its_sentence(
     ("does", "said"),
     [
         ("raise KeyError('x')", "__init__.py:7: KeyError: 'x'"),
+        ("import pytest; pytest.fail('said the check')", "__init__.py:7: Failed: said the check"),
+        ("raise SystemExit(3)", "__init__.py:7: SystemExit: 3"),
         ("yield 'a pod'", "TypeError: it gave str, no Violation"),
         ("yield Violation('no proof', ())", "ValueError: a violation needs words and at least one proof"),
     ],
@@ -149,14 +151,16 @@ def test_the_evidence_of_a_failure_shows_its_faults(sessions: Sessions, packages
     assert line.endswith(" s: name=a")
 
 
+@pytest.mark.parametrize("error", ["OSError", "SystemExit"])
 def test_a_fault_that_cannot_be_undone_is_noted_and_stops_no_other(
-    sessions: Sessions, packages: Packages
+    sessions: Sessions, packages: Packages, error: str
 ) -> None:
-    body = "await arena.fault('acme-fault', name='a')\nawait arena.fault('acme-fault', fails='leaving')"
+    body = "await arena.fault('acme-fault', name='a')\n"
+    body += f"await arena.fault('acme-fault', fails='leaving', error={error})"
     ran, done = faults(sessions, packages, body)
     assert done == ["a began", "one began", "a ended"]
-    assert "it is stuck" in ran.run["notes"][0]
-    assert events(ran)[2] == ("fault-ended", {"fault": "acme-fault", "error": "OSError('it is stuck')"})
+    assert f"failed: fault acme-fault: {error}('it is stuck')" in ran.run["notes"][0]
+    assert events(ran)[2] == ("fault-ended", {"fault": "acme-fault", "error": f"{error}('it is stuck')"})
 
 
 def test_a_fault_that_cannot_begin_makes_unknown(sessions: Sessions, packages: Packages) -> None:
@@ -222,6 +226,7 @@ def test_a_suite_is_run_listed_and_explained_by_its_name(sessions: Sessions, pac
     assert outcome["file"] == "acme/test_acme.py::test_one"
     assert outcome["repro"].startswith("hintbound run acme/test_acme.py --cluster ")
     assert ran.run["selection"] == ["acme"]
+    assert ran.run["extensions"] == ["suite acme of acme-hintbound 1.0"]
     assert sessions.run("", paths=["acme/test_acme.py"]).verdicts == {"ACME-ONE": "pass"}
     assert "\nacme:\nACME-ONE " in call("list", "behaviours")[1]
     assert call("list", "behaviours", "acme")[1].split()[0] == "ACME-ONE"

@@ -71,7 +71,9 @@ def judge(
     for one in checks:
         try:
             findings += [Finding(one.check, _violation(found)) for found in one.check(lives, context)]
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # also what is no Exception: SystemExit, pytest.fail
             place = one.extension.place(error)
             crashes.append(
                 f"the check {one.check.name} of {one.extension.distribution} crashed: "

@@ -56,18 +56,18 @@ class Faults:
         return [functools.partial(self._end, name, stack) for name, stack in reversed(self._entered)]
 
     async def _end(self, name: str, stack: AsyncExitStack) -> None:
-        """Undo one. Raises what its undoing raises, or TimeoutError."""
+        """Undo one. Raises RuntimeError, which names it, for whatever its undoing raises."""
         failure = "its undoing was broken off"
+        limit = asyncio.timeout(UNDONE_WITHIN)
         try:
-            async with asyncio.timeout(UNDONE_WITHIN):
+            async with limit:
                 await stack.aclose()
             failure = ""
-        except TimeoutError:
-            failure = f"undoing it took longer than {UNDONE_WITHIN:g} s"
-            raise TimeoutError(f"fault {name}: {failure}") from None
-        except Exception as error:
-            failure = repr(error)
+        except (KeyboardInterrupt, asyncio.CancelledError):
             raise
+        except BaseException as error:  # a SystemExit would end the loop
+            failure = f"undoing it took longer than {UNDONE_WITHIN:g} s" if limit.expired() else repr(error)
+            raise RuntimeError(f"fault {name}: {failure}") from error
         finally:
             self._record(Kind.FAULT_ENDED, {"fault": name} | ({"error": failure} if failure else {}))
 

@@ -15,13 +15,13 @@ from hintbound import data, subjects
 from hintbound.checks import registered
 from hintbound.clusters import spec
 from hintbound.errors import CannotStart, one_of
-from hintbound.extensions import Group, installed
+from hintbound.extensions import Group, installed, named
 from hintbound.plugin import catalogue, injected
 from hintbound.plugin.behaviours import Behaviour, behaviour_of
 from hintbound.plugin.engine import Scenario
 from hintbound.plugin.expected import Expected, load
 from hintbound.plugin.session import Item, Settings
-from hintbound.plugin.suites import as_named
+from hintbound.plugin.suites import as_named, asked
 from hintbound.protocol import Profile
 from hintbound.subjects import Subject
 
@@ -34,15 +34,15 @@ _OURS = "suites"
 def settings(config: pytest.Config, collected: Collection[str]) -> Settings:
     """Read the options. `collected`: the ids of all behaviours that were found. Raises CannotStart."""
     option = config.option
-    found_checks = registered()
+    cluster = spec.parse(DEFAULT_CLUSTER if option.hintbound_cluster is None else option.hintbound_cluster)
     reports = Path(option.hintbound_reports) if option.hintbound_reports else _default_reports()
     return Settings(
-        spec=spec.parse(DEFAULT_CLUSTER if option.hintbound_cluster is None else option.hintbound_cluster),
+        spec=cluster,
         profile=profile(config),
         jobs=_jobs(option.hintbound_jobs),
         reports=reports,
-        checks=found_checks,
-        extensions=_extensions(),
+        checks=registered(),
+        extensions=_extensions(cluster),
         expected=_expected(option.hintbound_xfails),
         known=frozenset((*collected, *catalogue.own_ids())),
         elsewhere=not _whole_suites(config),
@@ -55,13 +55,14 @@ def _expected(file: str | None) -> Expected | None:
     return None if file is None else load(Path(file), datetime.now(UTC).date())
 
 
-def _extensions() -> tuple[str, ...]:
-    """What takes part in every run, each tried now: no run ends because a package is broken."""
-    found = [*installed(Group.CHECKS), *installed(Group.FAULTS)]
-    for extension in found:
-        if extension.group is Group.FAULTS:
-            injected.load(extension)
-    return tuple(map(str, found))
+def _extensions(cluster: spec.ClusterSpec) -> tuple[str, ...]:
+    """What of installed packages takes part in this run. Faults are tried now: none is found broken later."""
+    faults = installed(Group.FAULTS)
+    for fault in faults:
+        injected.load(fault)
+    theirs = cluster.provider not in spec.PROVIDERS
+    provider = [named(Group.CLUSTERS, cluster.provider)] if theirs else []
+    return tuple(map(str, (*asked(), *installed(Group.CHECKS), *faults, *provider)))
 
 
 def _whole_suites(config: pytest.Config) -> bool:

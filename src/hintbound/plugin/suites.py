@@ -8,7 +8,7 @@ from types import ModuleType
 
 from hintbound.extensions import Extension, Group, installed
 
-_asked: dict[Path, str] = {}
+_asked: dict[Path, Extension] = {}
 """The folders that were asked for by name in this process: only these are named so to a reader."""
 
 
@@ -18,7 +18,7 @@ def find(path: str) -> Path | None:
     for extension in installed(Group.SUITES):
         if extension.name == name:
             root = folder(extension)
-            _asked[root.resolve()] = name
+            _asked[root.resolve()] = extension
             return root / rest
     return None
 
@@ -31,10 +31,15 @@ def names() -> list[str]:
 def as_named(path: Path) -> str | None:
     """A path below a suite that was asked for by name, as `NAME/file`; None for any other."""
     full = path.resolve()
-    for root, name in _asked.items():
+    for root, extension in _asked.items():
         if full.is_relative_to(root):
-            return str(Path(name) / full.relative_to(root))
+            return str(Path(extension.name) / full.relative_to(root))
     return None
+
+
+def asked() -> list[Extension]:
+    """The suites that were asked for by name."""
+    return sorted(_asked.values(), key=lambda extension: extension.name)
 
 
 def folder(extension: Extension) -> Path:
