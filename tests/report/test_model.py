@@ -123,6 +123,11 @@ def test_an_expected_failure_counts_as_pass_in_the_run_and_never_as_success_of_a
     assert run_verdict([known, outcome(FAIL)]) is FAIL
     assert profile_result([known, outcome(PASS)]) is ProfileResult.PARTIAL
     assert profile_result([known, outcome(FAIL)]) is ProfileResult.FAILURE
+    assert run(known).why_partial(Level.CORE) == "what failed is not conformant, expected or not"
+    assert run(known, outcome(SKIP)).why_partial(Level.CORE) == (
+        "what failed is not conformant, expected or not; "
+        "what was skipped or could not be judged is not proven"
+    )
 
 
 def test_what_was_expected_survives_its_file() -> None:

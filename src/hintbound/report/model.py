@@ -226,7 +226,11 @@ class Run:
         outcomes = self.of_level(level)
         if all(outcome.verdict is Verdict.NOT_SUPPORTED for outcome in outcomes):
             return "nothing was judged"
-        return "what was skipped or could not be judged is not proven"
+        unproven = any(outcome.verdict in (Verdict.SKIP, Verdict.UNKNOWN) for outcome in outcomes)
+        why = ["what failed is not conformant, expected or not"] if any(o.expected for o in outcomes) else []
+        return "; ".join(
+            [*why, *(["what was skipped or could not be judged is not proven"] if unproven else [])]
+        )
 
     def components(self) -> list[tuple[ClusterInfo, ComponentInfo]]:
         """Every component of every cluster."""
