@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import subprocess
@@ -56,6 +57,8 @@ def command(
     assets.kwok()
     for version in dict.fromkeys(column.partition(" ")[0] for column, _ in columns):
         assets.control_plane(version)  # one after the other: each build takes all cores
+        with contextlib.suppress(CannotStart):  # the behaviours that need it will say why
+            assets.faulty_scheduler(version)
     rows = [_row(entry) for entry in catalogue.collect()]
     with tempfile.TemporaryDirectory() as scratch, _Judges(Path(scratch), at_once, xfails) as judges:
         runs = [(column, judged.result()) for column, judged in judges.begin(columns)]

@@ -52,7 +52,8 @@ async def test_every_member_is_nominated(arena: Arena) -> None:
     severity="hazard",
     needs=NEEDS,
     provisional=True,
-    source=f"kubernetes Evaluator.prepareCandidate of node `cluster`; {SOURCE}",
+    source=f"kubernetes getLowerPriorityNominatedPods of the candidate `cluster`; {SOURCE}; "
+    "docs/findings/gang-preemption-leaves-lower-hints.md",
     affects=["nominator", "autoscaler"],
     advice="Look for Preempted events of pod groups, and hint again, or clear, what was planned for those "
     "nodes.",
