@@ -181,7 +181,9 @@ SKEW = {
     ),
     "NNN-SKEW-LATE-HINT": Break(
         "awaited 422, but the write was accepted",
-        changes={"arena.own_apiserver(gates={GATE: True})": "arena.own_apiserver(gates={GATE: False})"},
+        changes={
+            '422, arena.hint(pod, "node-b", through=clearing': '422, arena.hint(pod, "node-b", through=other'
+        },
     ),
     "NNN-SKEW-OLD-HINT-STAYS": Break(
         "assert '' == 'some-node'",
