@@ -139,6 +139,20 @@ def test_an_existing_cluster_is_started_once_whatever_is_exclusive(
     assert [stage.name for stage in sessions.stages] == ["shared"]
 
 
+def test_each_stage_gets_what_the_behaviours_that_are_played_on_it_need(sessions: Sessions) -> None:
+    sessions.run("""
+        @one("T-ALONE", exclusive=True, needs=["AUDIT"])
+        async def test_alone(arena): pass
+
+        @one("T-SHARED", needs=["FAULTY_SCHEDULER"])
+        async def test_shared(arena): pass
+        """)
+    assert {stage.name: set(stage.needs) for stage in sessions.stages} == {
+        "shared": {"FAULTY_SCHEDULER"},
+        "exclusive": {"AUDIT"},
+    }
+
+
 def test_tests_that_are_no_behaviours_run_too_and_count(sessions: Sessions) -> None:
     ran = sessions.run(
         """

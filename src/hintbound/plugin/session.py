@@ -102,11 +102,12 @@ class Session:
         """Start the stages and begin to play. Raises CannotStart; nothing is left running then."""
         self.store.append(Kind.RUN_STARTED, source=Source.ENGINE, data={"spec": str(self.settings.spec)})
         subject = self.settings.subject
-        needs = frozenset(need for item in self.items for need in item.behaviour.needs)
         for name in self.engine.lanes:
             # A cluster of others is there once: what is exclusive finds out on it that it cannot be played.
             if self.stages and Capability.RESTART_COMPONENT not in self.stages[0].cluster.capabilities:
                 break
+            playing = (item.behaviour for item in self.items if item.scenario.lane == name)
+            needs = frozenset(need for behaviour in playing for need in behaviour.needs)
             self.stages.append(Stage(name, self.settings.spec, self.store, self.folder, needs, subject))
         self.engine.run(self._start(told))
 
