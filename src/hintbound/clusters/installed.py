@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hintbound.clusters.protocol import Capability, Cluster
-from hintbound.clusters.spec import PROVIDERS, ClusterSpec
+from hintbound.clusters.spec import PROVIDERS, ClusterSpec, parse
 from hintbound.errors import CannotStart
 from hintbound.extensions import Extension, Group, named
 from hintbound.subjects import Subject
@@ -28,6 +28,22 @@ class Asked:
     """What will be asked for."""
     subject: Subject | None = None
     """Whose scheduler its pods are to name; the cluster's `scheduler_name` must be that then."""
+
+    def of_hintbound(self, spec: str) -> Cluster:
+        """One of hintbound's own clusters by its SPEC, with all that is asked: for a provider that wraps it.
+
+        Raises CannotStart.
+        """
+        from hintbound.clusters import open_cluster
+
+        return open_cluster(
+            parse(spec),
+            name=self.name,
+            logs=self.logs,
+            listener=self.listener,
+            needs=self.needs,
+            subject=self.subject,
+        )
 
 
 ClusterFactory = Callable[[str, Asked], Cluster]

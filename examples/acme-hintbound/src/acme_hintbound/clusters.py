@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, cast
 
-from hintbound.clusters import Asked, Capability, Cluster, open_cluster, parse
+from hintbound.clusters import Asked, Capability, Cluster, parse
 from hintbound.kube import resources
 from hintbound.protocol import Actor
 
@@ -50,6 +50,4 @@ class AcmeCluster:
 
 def acme(argument: str, asked: Asked) -> Cluster:
     """What follows `acme:` in the SPEC is a Kubernetes version."""
-    spec = parse(f"embedded:{argument or '1.35'},{GATES}")
-    inner = open_cluster(spec, name=asked.name, logs=asked.logs, listener=asked.listener, needs=asked.needs)
-    return cast(Cluster, AcmeCluster(inner))
+    return cast(Cluster, AcmeCluster(asked.of_hintbound(f"embedded:{argument or '1.35'},{GATES}")))
