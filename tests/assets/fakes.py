@@ -45,6 +45,8 @@ for package in packages:
         file.write("#!/bin/sh\\n")
         file.flush()
         time.sleep(float(environ.get("FAKE_GO_SECONDS", "0")))
+        while environ.get("FAKE_GO_HELD_BY") and os.path.exists(environ["FAKE_GO_HELD_BY"]):
+            time.sleep(0.01)
         file.write("echo Fake v" + environ.get("FAKE_GO_MAKES", version) + "\\n")
     os.chmod(target, 0o755)
 """

@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -125,15 +126,19 @@ def test_interrupted_build_ends_go_and_leaves_nothing(fake_go: FakeGo) -> None:
     assert list(cache.entries()) == []
 
 
-def test_two_runs_build_once_and_the_second_says_that_it_waits(fake_go: FakeGo) -> None:
-    first = run_python(FETCH_ETCD, FAKE_GO_SECONDS="1")
+def test_two_runs_build_once_and_the_second_says_that_it_waits(fake_go: FakeGo, tmp_path: Path) -> None:
+    held = tmp_path / "held"
+    held.touch()
+    first = run_python(FETCH_ETCD, FAKE_GO_HELD_BY=str(held))
     wait_until(fake_go.builds)
-    second = run_python(FETCH_ETCD, FAKE_GO_SECONDS="1")
+    second = run_python(FETCH_ETCD, FAKE_GO_HELD_BY=str(held))
+    assert second.stderr is not None
+    assert "another hintbound is getting etcd" in second.stderr.readline()
+    held.unlink()
     outputs = [process.communicate(timeout=20) for process in (first, second)]
 
     assert [process.returncode for process in (first, second)] == [0, 0], outputs
     assert len(fake_go.builds()) == 1
-    assert "another hintbound is getting etcd" in outputs[1][1]
     assert outputs[0][0] == outputs[1][0]
 
 

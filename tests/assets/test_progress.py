@@ -24,8 +24,8 @@ def test_log_hears_begin_end_and_that_work_goes_on(
 
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "hintbound: building etcd ..."
-    assert lines[1] == "hintbound: building etcd ... 0 s, 1 of 4 MB, 17 packages"
-    assert lines[-1] == "hintbound: building etcd: done in 0 s"
+    assert re.fullmatch(r"hintbound: building etcd \.\.\. \d+ s, 1 of 4 MB, 17 packages", lines[1])
+    assert re.fullmatch(r"hintbound: building etcd: done in \d+ s", lines[-1])
 
 
 def test_failed_work_is_not_called_done(capsys: pytest.CaptureFixture[str]) -> None:

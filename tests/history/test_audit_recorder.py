@@ -226,6 +226,7 @@ async def test_a_copy_that_cannot_be_written_is_one_clear_line(tmp_path: Path, s
 async def test_a_line_is_recorded_within_25_ms_and_an_idle_log_costs_little(
     tmp_path: Path, store: Store
 ) -> None:
+    """What a busy machine adds is measured beside it: by how much too late a sleep of 25 ms ends."""
     log = tmp_path / "audit.log"
     log.touch()
     async with _recorder(store, log):
@@ -233,10 +234,18 @@ async def test_a_line_is_recorded_within_25_ms_and_an_idle_log_costs_little(
         cpu = time.process_time()
         await asyncio.sleep(0.5)
         idle = (time.process_time() - cpu) / 0.5
-        latencies = [await _latency(store, log, f"p{n}") for n in range(9)]
+        measured = [(await _latency(store, log, f"p{n}"), await _sleep(0.025)) for n in range(9)]
 
-    assert sorted(latencies)[4] < 0.025, latencies
+    latency, allowed = (sorted(column)[4] for column in zip(*measured, strict=True))
+    assert latency < allowed, measured
     assert idle < 0.05
+
+
+async def _sleep(seconds: float) -> float:
+    """How long it takes in truth."""
+    begun = time.monotonic()
+    await asyncio.sleep(seconds)
+    return time.monotonic() - begun
 
 
 async def _latency(store: Store, log: Path, name: str) -> float:
