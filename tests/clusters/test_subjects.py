@@ -9,10 +9,13 @@ import pytest
 from hintbound import subjects
 from hintbound.clusters import Capability, SchedulerSpec, open_cluster, parse
 from hintbound.clusters.embedded.cluster import EmbeddedCluster
+from hintbound.clusters.embedded.component import EmbeddedComponent
 from hintbound.clusters.embedded.options import Options
 from hintbound.clusters.embedded.process import Process
+from hintbound.clusters.protocol import claimed
 from hintbound.errors import CannotStart
 from hintbound.kube import resources
+from hintbound.kube.client import Client
 from hintbound.protocol import Actor, ComponentKind
 from tests.clusters.commands import nothing_runs
 from tests.clusters.world import World
@@ -112,6 +115,9 @@ async def test_one_that_cannot_be_started_here_is_refused_before_anything_is(tmp
         f"{tmp_path}/subject.yaml: mine has no spec.command, so no embedded cluster can start it. "
         "Add one, or judge it where it runs: --cluster existing:CONTEXT."
     )
+    gated = write(tmp_path, "  command: [sleep, '600']\n")
+    with pytest.raises(CannotStart, match=r"subject\.yaml:6: mine cannot be given Some\. Take \{gates\} in"):
+        open_cluster(parse("embedded:1.35,kube-scheduler.Some=true"), name="shared", subject=gated)
     absent = write(tmp_path, "  command: [./absent]\n")
     with pytest.raises(CannotStart, match=r"subject\.yaml:6: no program .*/absent\."):
         open_cluster(parse("embedded:1.35"), name="shared", subject=absent)
@@ -139,3 +145,18 @@ async def test_what_it_says_itself_counts_and_what_it_does_not_is_taken_from_its
         await cluster.close()
     assert (state.version, (state.gates or {})["NominatedNodeNameForExpectation"]) == ("v1.35.4", True)
     assert state.source == (f"/metrics; unlike as {file} declares: NominatedNodeNameForExpectation, Other")
+
+
+async def test_one_without_metrics_is_as_its_file_declares(
+    cluster: EmbeddedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = claimed(write(tmp_path, '  kubernetesVersion: "1.36"\n  gates: {Some: true}\n'))
+    client = cluster.client(Actor.ADMIN)
+    process = cluster.component("kube-apiserver").process
+
+    async def no_such_page(path: str, **_how: object) -> str:
+        return await Client.get_text(client, f"/no-such-page{path}")
+
+    monkeypatch.setattr(client, "get_text", no_such_page)
+    component = EmbeddedComponent(process, [], client, lambda: None, theirs)
+    assert await component.state() == theirs

@@ -120,7 +120,7 @@ class EmbeddedCluster:
         Raises CannotStart.
         """
         if self._subject:
-            foreign.startable(self._subject)
+            foreign.startable(self._subject, self._spec)
         if self._spec.src:
             self._version, plane = assets.from_source(self._spec.src)
         else:

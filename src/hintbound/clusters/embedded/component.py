@@ -96,6 +96,8 @@ class EmbeddedComponent:
                 text = await self._client.get_text("/metrics", timeout=_ANSWERS_WITHIN)
                 break
             except KubeError as error:
+                if isinstance(error, ApiError) and self._claims:  # it serves other pages, and not this one
+                    return self._claims
                 if not attempts_left or not self.process.running:
                     return ComponentState(self.name, self.kind, "unknown", None, f"does not answer: {error}")
         said = ComponentState(

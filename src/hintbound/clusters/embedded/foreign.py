@@ -10,17 +10,24 @@ from hintbound.clusters.embedded.components import Tuning
 from hintbound.clusters.embedded.credentials import Credentials
 from hintbound.clusters.embedded.process import Ready
 from hintbound.clusters.protocol import SchedulerSpec
+from hintbound.clusters.spec import ClusterSpec
 from hintbound.errors import CannotStart
 from hintbound.kube.client import Client
+from hintbound.protocol import ComponentKind
 from hintbound.subjects import Subject
 
 
-def startable(subject: Subject) -> None:
-    """Raises CannotStart for a subject that this machine cannot start."""
+def startable(subject: Subject, spec: ClusterSpec) -> None:
+    """Raises CannotStart for a subject that cannot be started here, or not as the SPEC wants it."""
     if not subject.command:
         raise CannotStart(
             f"{subject.file}: {subject.name} has no spec.command, so no embedded cluster can start it.",
             next_step="Add one, or judge it where it runs: --cluster existing:CONTEXT.",
+        )
+    if (gates := spec.component_gates.get(ComponentKind.SCHEDULER)) and not subject.takes("gates"):
+        raise CannotStart(
+            f"{subject.command_at}: {subject.name} cannot be given {', '.join(sorted(gates))}.",
+            next_step="Take {gates} in spec.command, or leave kube-scheduler's gates out of the SPEC.",
         )
     subject.program()
 
