@@ -147,10 +147,10 @@ async def test_nobody_elses_pods_land_on_fake_nodes(existing: ExistingCluster, a
     await admin.create(resources.NODES, fake_node("fake-1", taints=existing.node_taints))
     try:
         tolerations = [{"key": FAKE_TAINT["key"], "operator": "Exists"}]
-        await admin.create(resources.PODS, pod("stranger"), namespace="guests")
         await admin.create(resources.PODS, pod("ours", tolerations=tolerations), namespace="guests")
-
         ran = await until(admin, resources.PODS, "ours", _runs, namespace="guests")
+        # Only now does the scheduler surely know the node.
+        await admin.create(resources.PODS, pod("stranger"), namespace="guests")
         refused = await until(admin, resources.PODS, "stranger", _is_unschedulable, namespace="guests")
         assert ran["spec"]["nodeName"] == "fake-1"
         assert "untolerated taint" in refused["status"]["conditions"][0]["message"]
