@@ -166,9 +166,9 @@ def _ours() -> Path:
 def _find(path: Path) -> Path:
     """A path as the user means it: as it stands, or one of our own by its name."""
     for candidate in (path, _ours() / path, _ours().parent / path):
-        if candidate.is_dir():
+        if os.path.isdir(candidate):  # pathlib raises for a name that is too long, or holds a NUL
             return candidate / FILE
-        if candidate.exists():
+        if os.path.exists(candidate):
             return candidate
     return path
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -22,6 +23,9 @@ spec:
   - a
   - b
 """
+
+
+MEND = "Mend it, or put it in quotes and remove its tag."
 
 
 def read(folder: Path, text: str | bytes) -> Part:
@@ -56,6 +60,8 @@ def test_each_part_knows_its_line_and_its_name(tmp_path: Path) -> None:
         ("a: 1\n---\nb: 2\n", "2: not YAML: but found another document. Mend that line."),
         ("a: 1\nb: \x00\n", "2: not YAML: special characters are not allowed. Mend that line."),
         ("[" * 700, "1: not YAML: it is nested too deeply. Mend that line."),
+        ('a: 1\nb: "\\U00110000"\n', "2: not YAML: an escape stands for no character. Mend that line."),
+        ('a: "\\UFFFFFFFF"\n', "1: not YAML: an escape stands for no character. Mend that line."),
         ("a: *nobody\n", "1: not YAML: found undefined alias 'nobody'. Mend that line."),
         ("# nothing\n", "1: the file is empty. Write something there."),
     ],
@@ -67,8 +73,9 @@ def test_what_is_no_yaml_is_told_with_its_line(tmp_path: Path, text: str, messag
 
 
 def test_what_is_no_text_is_told(tmp_path: Path) -> None:
-    with pytest.raises(CannotStart, match=r"thing\.yaml is no text: invalid start byte\. Save it as UTF-8\."):
-        read(tmp_path, b"a: \xff\n")
+    said = r"thing\.yaml:2: it is no text: invalid start byte\. Save it as UTF-8\."
+    with pytest.raises(CannotStart, match=said):
+        read(tmp_path, b"a: 1\nb: \xff\n")
 
 
 def test_what_cannot_be_opened_is_told(tmp_path: Path) -> None:
@@ -76,13 +83,30 @@ def test_what_cannot_be_opened_is_told(tmp_path: Path) -> None:
         documents.read(tmp_path / "none.yaml")
     with pytest.raises(CannotStart, match=r"cannot be read: is a directory\."):
         documents.read(tmp_path)
+    with pytest.raises(CannotStart, match=r"'\\x00' cannot be read: embedded null byte\."):
+        documents.read(Path("\0"))
+
+
+def test_a_pipe_is_refused_and_does_not_keep_us_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(CannotStart, match=r"pipe is no file\. Name one: pipes and devices are not read\."):
+        documents.read(tmp_path / "pipe")
+
+
+def test_what_nobody_has_written_is_refused_unread(tmp_path: Path) -> None:
+    with pytest.raises(CannotStart, match=r"has 1048577 bytes, more than the 1048576 that are read\."):
+        read(tmp_path, b"#" * (documents.LARGEST + 1))
 
 
 @pytest.mark.parametrize(
     ("text", "ask", "message"),
     [
-        ("- a\n", lambda p: p.fields(), "1: thing.yaml is a list, not a mapping."),
-        ("a:\n", lambda p: p.fields(required=["a"])["a"].fields(), "1: a is empty, not a mapping."),
+        ("- a\n", lambda p: p.fields(), "1: thing.yaml is a list, not a mapping. Write KEY: VALUE there."),
+        (
+            "a:\n",
+            lambda p: p.fields(required=["a"])["a"].fields(),
+            "1: a is empty, not a mapping. Write KEY: VALUE there.",
+        ),
         (
             "a: 1\nspec: 2\n",
             lambda p: p.fields(required=["a"], optional=["spek"]),
@@ -104,15 +128,34 @@ def test_what_cannot_be_opened_is_told(tmp_path: Path) -> None:
             lambda p: p.entries()["a"].text(),
             "1: a is '1.30', not a text. Put it in quotes: \"1.30\".",
         ),
-        ("a:\n", lambda p: p.entries()["a"].text(), "1: a is empty, not a text."),
-        ("a: [x]\n", lambda p: p.entries()["a"].text(), "1: a is a list, not a text."),
+        ("a:\n", lambda p: p.entries()["a"].text(), "1: a is empty, not a text. Write one there."),
+        ("a: ~\n", lambda p: p.entries()["a"].text(), "1: a is empty, not a text. Write one there."),
+        ("a: [x]\n", lambda p: p.entries()["a"].text(), "1: a is a list, not a text. Write one there."),
         (
             "a: ' '\n",
             lambda p: p.entries()["a"].text(),
             "1: a is empty. Write something there, or remove it.",
         ),
-        ("a: x\n", lambda p: p.entries()["a"].items(), "1: a is 'x', not a list."),
-        ("a: 'true'\n", lambda p: p.entries()["a"].boolean(), "1: a is 'true', not true or false."),
+        (
+            "a: x\n",
+            lambda p: p.entries()["a"].items(),
+            "1: a is 'x', not a list. Write its members there, each behind a hyphen.",
+        ),
+        (
+            "a: 'true'\n",
+            lambda p: p.entries()["a"].boolean(),
+            "1: a is 'true', not true or false. Write one of the two, without quotes.",
+        ),
+        (
+            'a: "x\\e[31m"\n',
+            lambda p: p.entries()["a"].text(),
+            "1: a holds '\\x1b', which is no text. Remove it.",
+        ),
+        (
+            '"\\uD800": 1\n',
+            lambda p: p.entries(),
+            "1: a key of thing.yaml holds '\\ud800', which is no text. Remove it.",
+        ),
         ("a: 2027\n", lambda p: p.entries()["a"].day(), "1: a is '2027', not a day. Write it as 2027-01-31."),
         (
             "a: 2027-01-31 10:00:00\n",
@@ -122,12 +165,20 @@ def test_what_cannot_be_opened_is_told(tmp_path: Path) -> None:
         (
             "a: 2027-02-31\n",
             lambda p: p.entries()["a"].day(),
-            "1: a cannot be read: day is out of range for month.",
+            f"1: a cannot be read: day is out of range for month. {MEND}",
         ),
         (
             "a: !x y\n",
             lambda p: p.entries()["a"].text(),
-            "1: a cannot be read: could not determine a constructor for the tag '!x'.",
+            f"1: a cannot be read: could not determine a constructor for the tag '!x'. {MEND}",
+        ),
+        *(
+            (
+                f"a: !!{tag} {value}\n",
+                lambda p: p.entries()["a"].text(),
+                f"1: a cannot be read: it does not fit its tag tag:yaml.org,2002:{tag}. {MEND}",
+            )
+            for tag, value in (("int", "''"), ("float", "''"), ("bool", "x"), ("timestamp", "x"))
         ),
     ],
 )

@@ -46,6 +46,7 @@ def test_a_condition_holds_by_what_components_say_themselves(text: str, holds: b
         ("gate(apiserver,", "cannot be read"),
         ("gate(apiserver, On) extra", "cannot be read"),
         ("gate(apiserver, On)\0", "cannot be read"),
+        ("not " * 5000 + "gate(apiserver, On)", "cannot be read: maximum recursion depth exceeded"),
         ("True", "True is not in the language"),
         ("gate", "gate is not in the language"),
         ("gates(apiserver, On)", "gates(apiserver, On) is not in the language"),

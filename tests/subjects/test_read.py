@@ -92,7 +92,7 @@ def test_little_need_be_said(tmp_path: Path) -> None:
         ("Expectation: false", "Expectation: off-ish", "15: spec.gates.NominatedNodeNameForExpectation is "),
         ("    Nominated", "    nominated", "15: 'nominatedNodeNameForExpectation' is no feature gate."),
         ("[Hints,", "[Hint,", "16: unknown feature 'Hint'. Did you mean 'Hints'?"),
-        ("features: [Hints, ", "features: Hints # [", "16: spec.features is 'Hints', not a list."),
+        ("features: [Hints, ", "features: Hints # [", "16: spec.features is 'Hints', not a list. Write"),
         ("--secure-port={port}", "--port=1", "16: the feature Metrics needs {port} in spec.command."),
         ("--feature-gates={gates}", "-v", "16: the feature FeatureGates needs {gates} in spec.command."),
         ("FeatureGates]", "ConfigurationFile]", "16: the feature ConfigurationFile needs {config} in spec."),
@@ -122,6 +122,8 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
         subjects.read(tmp_path)
     with pytest.raises(CannotStart, match=r"nowhere cannot be read: no such file or directory\."):
         subjects.read(tmp_path / "nowhere")
+    with pytest.raises(CannotStart, match=r"cannot be read: file name too long\."):
+        subjects.read(Path("x" * 300))
 
 
 def test_placeholders_are_filled_in_and_what_has_no_value_is_left_out(tmp_path: Path) -> None:

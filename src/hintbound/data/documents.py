@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import re
+import stat
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
 from hintbound.errors import CannotStart, one_of
 
+LARGEST: Final = 1024 * 1024
+"""Bytes: nobody writes more by hand."""
 _KINDS: Mapping[type, str] = {yaml.MappingNode: "a mapping", yaml.SequenceNode: "a list"}
+_HOW: Mapping[str, str] = {
+    "a mapping": "Write KEY: VALUE there.",
+    "a list": "Write its members there, each behind a hyphen.",
+    "a text": "Write one there.",
+    "true or false": "Write one of the two, without quotes.",
+    "a day": "Write it as 2027-01-31.",
+}
+"""What to do where something else stands."""
+_NO_TEXT: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What YAML can only say by an escape, and no report can show."""
 
 
 class Part:
@@ -60,6 +74,8 @@ class Part:
             raise self._not("a text", f'Put it in quotes: "{self._node.value}".' if quoted else "")
         if not value.strip():
             raise self.wrong(f"{self.name} is empty.", next_step="Write something there, or remove it.")
+        if odd := _NO_TEXT.search(value):
+            raise self.wrong(f"{self.name} holds {odd[0]!a}, which is no text.", next_step="Remove it.")
         return value
 
     def boolean(self) -> bool:
@@ -73,7 +89,7 @@ class Part:
         """A day without a time. Raises CannotStart."""
         value = self._scalar()
         if type(value) is not date:  # a datetime is a date, too
-            raise self._not("a day", "Write it as 2027-01-31.")
+            raise self._not("a day")
         return value
 
     def _pairs(self, known: Sequence[str] | None) -> dict[str, Part]:
@@ -99,13 +115,19 @@ class Part:
             return None
         try:
             return yaml.constructor.SafeConstructor().construct_object(self._node)
-        except (yaml.YAMLError, ValueError) as error:  # 2027-02-31, or a tag that is none
-            why = getattr(error, "problem", None) or error
-            raise self.wrong(f"{self.name} cannot be read: {why}.") from error
+        except (yaml.YAMLError, ValueError, LookupError, AttributeError) as error:
+            # 2027-02-31, or a tag that is none, or not this value's: PyYAML does not look whether it fits.
+            known = str(getattr(error, "problem", None) or error) if _says_why(error) else ""
+            why = known or f"it does not fit its tag {self._node.tag}"
+            raise self.wrong(
+                f"{self.name} cannot be read: {' '.join(why.split()).rstrip('.')}.",
+                next_step="Mend it, or put it in quotes and remove its tag.",
+            ) from error
 
     def _not(self, wanted: str, next_step: str = "") -> CannotStart:
-        kind = _KINDS.get(type(self._node)) or (repr(self._node.value) if self._node.value else "empty")
-        return self.wrong(f"{self.name} is {kind}, not {wanted}.", next_step=next_step)
+        empty = self._node.tag == "tag:yaml.org,2002:null" or not self._node.value
+        kind = _KINDS.get(type(self._node)) or ("empty" if empty else repr(self._node.value))
+        return self.wrong(f"{self.name} is {kind}, not {wanted}.", next_step=next_step or _HOW[wanted])
 
 
 def read(file: Path) -> Part:
@@ -114,25 +136,59 @@ def read(file: Path) -> Part:
     Raises CannotStart: it cannot be read, is no YAML, or is empty.
     """
     try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise CannotStart(f"{file} cannot be read: {why}.", next_step="Name a file that can.") from error
-    except UnicodeDecodeError as error:
-        raise CannotStart(f"{file} is no text: {error.reason}.", next_step="Save it as UTF-8.") from error
+        stored = _bytes(file)
+    except (OSError, ValueError) as error:  # ValueError: a name with a NUL
+        why = (getattr(error, "strerror", None) or str(error)).lower()
+        raise CannotStart(
+            f"{ascii(str(file)) if isinstance(error, ValueError) else file} cannot be read: {why}.",
+            next_step="Name a file that can.",
+        ) from error
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        text = stored.decode()
+    except UnicodeDecodeError as error:
+        line = stored.count(b"\n", 0, error.start) + 1
+        raise CannotStart(
+            f"{file}:{line}: it is no text: {error.reason}.", next_step="Save it as UTF-8."
+        ) from error
+    try:
+        node = _composed(text, file)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
         raise _no_yaml(file, line, error.problem or error.context or "it cannot be read") from error
     except yaml.reader.ReaderError as error:
         raise _no_yaml(file, text.count("\n", 0, error.position) + 1, error.reason) from error
-    except RecursionError as error:
-        raise _no_yaml(file, 1, "it is nested too deeply") from error
     if node is None:
         raise CannotStart(f"{file}:1: the file is empty.", next_step="Write something there.")
     return Part(node, file, file.name)
+
+
+def _composed(text: str, file: Path) -> yaml.Node | None:
+    """Raises YAMLError, and CannotStart for that at which PyYAML itself stumbles."""
+    loader = yaml.SafeLoader(text)
+    try:
+        return loader.get_single_node()  # type: ignore[no-any-return, no-untyped-call]
+    except RecursionError as error:
+        raise _no_yaml(file, loader.line + 1, "it is nested too deeply") from error
+    except (ValueError, OverflowError) as error:  # "\U00110000"
+        raise _no_yaml(file, loader.line + 1, "an escape stands for no character") from error
+
+
+def _bytes(file: Path) -> bytes:
+    """What is in it; a pipe or a device would keep us waiting, or never end. Raises OSError, CannotStart."""
+    found = file.stat()
+    if stat.S_ISREG(found.st_mode) and found.st_size > LARGEST:
+        raise CannotStart(
+            f"{file} has {found.st_size} bytes, more than the {LARGEST} that are read.",
+            next_step="Name the file that is meant.",
+        )
+    if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
+        raise CannotStart(f"{file} is no file.", next_step="Name one: pipes and devices are not read.")
+    return file.read_bytes()
+
+
+def _says_why(error: Exception) -> bool:
+    return isinstance(error, yaml.YAMLError | ValueError)
 
 
 def _no_yaml(file: Path, line: int, why: str) -> CannotStart:

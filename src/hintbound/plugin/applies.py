@@ -72,7 +72,7 @@ class Condition:
 def _parse(text: str) -> ast.expr:
     try:
         tree = ast.parse(text, mode="eval").body
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, RecursionError) as error:
         raise ValueError(f"applies={text!r} cannot be read: {getattr(error, 'msg', error)}") from None
     _check(tree, text)
     return tree

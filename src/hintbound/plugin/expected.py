@@ -127,7 +127,7 @@ def load(file: Path, today: date) -> Expected:
 def _entry(part: Part) -> Entry:
     fields = part.fields(required=("behaviour", "reason", "expires"), optional=("issue", "clusters"))
     issue = fields["issue"].text() if "issue" in fields else ""
-    if issue and not (urlsplit(issue).scheme in ("http", "https") and urlsplit(issue).netloc):
+    if issue and not _is_address(issue):
         raise fields["issue"].wrong(f"{issue!r} is no address.", next_step="Write https://...")
     clusters = fields["clusters"].items() if "clusters" in fields else []
     if "clusters" in fields and not clusters:
@@ -142,11 +142,21 @@ def _entry(part: Part) -> Entry:
     )
 
 
+def _is_address(text: str) -> bool:
+    try:
+        address = urlsplit(text)
+    except ValueError:  # http://[::1
+        return False
+    return address.scheme in ("http", "https") and bool(address.netloc)
+
+
 def _condition(part: Part) -> Condition:
     try:
         return Condition(part.text())
     except ValueError as error:
-        raise part.wrong(f"{str(error).removeprefix('applies=')}.") from error
+        raise part.wrong(
+            f"{str(error).removeprefix('applies=')}.", next_step="Mend it, or remove it."
+        ) from error
 
 
 def _noted(judgement: Judgement, words: str) -> Judgement:
