@@ -52,6 +52,15 @@ def test_help_and_version_work() -> None:
         (["list", "behaviours", "nowhere"], "no such suite: nowhere."),
         (["run", "--xfails", "nowhere.yaml"], "nowhere.yaml cannot be read: no such file or directory."),
         (["matrix", "--xfails", "nowhere.yaml"], "nowhere.yaml cannot be read: no such file or directory."),
+        (
+            ["matrix", "--into", "/dev/null/docs"],
+            "nothing can be written into /dev/null/docs: not a directory. Name another folder: --into DIR.",
+        ),
+        (["matrix", "--gate-set", "nnn-of"], "unknown gate set 'nnn-of'. Did you mean 'nnn-off'?"),
+        (
+            ["matrix", "--version", "1.34", "--gate-set", "pod-groups"],
+            "no gate set of pod-groups exists in 1.34.4. `hintbound list gate-sets` tells",
+        ),
         (["run", "--cluster", "acme:1.35"], "unknown cluster provider 'acme'. Known: embedded, existing."),
         (["list", "behaviours", "--format", "xml"], "Invalid value for '--format'"),
     ],

@@ -63,7 +63,7 @@ def test_a_run_json_that_cannot_be_read_is_one_clear_line(tmp_path: Path, text: 
     file = tmp_path / "run.json"
     file.write_text(text)
 
-    with pytest.raises(CannotStart, match=message):
+    with pytest.raises(CannotStart, match=f"^{file}.*{message}"):
         run_json.read(file)
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from hintbound import data
+from hintbound.errors import CannotStart
 from hintbound.protocol import Level, Verdict
 from hintbound.report.matrix import Cell, Column, Matrix, Row
-from hintbound.report.shipped import by_default
+from hintbound.report.shipped import by_default, matrix
 
 SIGNS = {"+": Verdict.PASS, "-": Verdict.NOT_SUPPORTED, "!": Verdict.FAIL, "?": Verdict.UNKNOWN}
 
@@ -38,3 +42,30 @@ def test_releases_that_answer_alike_stand_together(clusters: str, words: str) ->
 
 def test_a_behaviour_that_the_matrix_does_not_know_is_not_talked_about() -> None:
     assert by_default("NNN-ANY", Matrix("1", (), ())) == ""
+
+
+@pytest.mark.parametrize(
+    ("stored", "said"),
+    [
+        (b"{", r"matrix\.json is no JSON: .+ Make it anew: hintbound matrix\."),
+        (b"\xff", r"matrix\.json is no JSON: .+ Make it anew: hintbound matrix\."),
+        (b"[]", r"matrix\.json: this is no matrix of the format"),
+        (
+            b'{"format": "hintbound.dev/matrix/v1alpha1"}',
+            r"matrix\.json: the matrix is damaged: KeyError\('columns'\)\. Make it anew",
+        ),
+    ],
+)
+def test_a_matrix_that_cannot_be_read_is_one_clear_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stored: bytes, said: str
+) -> None:
+    (tmp_path / "matrix.json").write_bytes(stored)
+    monkeypatch.setattr(data, "folder", lambda _name: tmp_path)
+    with pytest.raises(CannotStart, match=said) as refused:
+        matrix()
+    assert "\n" not in str(refused.value)
+
+
+def test_a_matrix_that_is_not_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(data, "folder", lambda _name: tmp_path)
+    assert matrix() is None

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -52,7 +52,8 @@ def command(
     if xfails:
         expected.load(xfails, datetime.now(UTC).date())  # before hours of work, not after
     pages = findings.read(into / "findings")
-    columns = list(_columns(versions, sets))
+    columns = _columns(versions, sets)
+    _writable(into)
     assets.etcd()
     assets.kwok()
     for version in dict.fromkeys(column.partition(" ")[0] for column, _ in columns):
@@ -63,14 +64,26 @@ def command(
     with tempfile.TemporaryDirectory() as scratch, _Judges(Path(scratch), at_once, xfails) as judges:
         runs = [(column, judged.result()) for column, judged in judges.begin(columns)]
     result = matrix.build(__version__, rows, runs)
-    into.mkdir(parents=True, exist_ok=True)
-    (into / "matrix.json").write_text(json.dumps(result.to_json(), indent=1) + "\n")
-    (into / matrix_markdown.FILE).write_text(matrix_markdown.write(result, pages))
+    (into / "matrix.json").write_text(json.dumps(result.to_json(), indent=1) + "\n", encoding="utf-8")
+    (into / matrix_markdown.FILE).write_text(matrix_markdown.write(result, pages), encoding="utf-8")
     return EXIT_CODES[worst(run.verdict for _, run in runs)]
 
 
-def _columns(versions: tuple[str, ...], sets: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Each cluster's id and SPEC."""
+def _writable(folder: Path) -> None:
+    """Make the folder and see that it takes files: before hours of work, not after. Raises CannotStart."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except (OSError, ValueError) as error:
+        why = (getattr(error, "strerror", None) or str(error)).lower()
+        raise CannotStart(
+            f"nothing can be written into {folder}: {why}.", next_step="Name another folder: --into DIR."
+        ) from error
+
+
+def _columns(versions: tuple[str, ...], sets: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Each cluster's id and SPEC, at least one. Raises CannotStart."""
     from hintbound import assets
     from hintbound.clusters.gatesets import GATE_SETS
 
@@ -78,16 +91,25 @@ def _columns(versions: tuple[str, ...], sets: tuple[str, ...]) -> Iterator[tuple
         if wanted.lstrip("@") not in GATE_SETS:
             raise one_of("gate set", wanted, list(GATE_SETS))
     chosen = {wanted.lstrip("@") for wanted in sets} or set(GATE_SETS)
-    exact = [assets.resolve_version(version) for version in versions] or assets.versions()
-    for version in exact:
-        minor = int(version.split(".")[1])
-        for name, gate_set in GATE_SETS.items():
-            if name in chosen and gate_set.since <= minor:
-                yield f"{version} @{name}", f"embedded:{version}" + ("" if name == "default" else f",@{name}")
+    exact = list(dict.fromkeys(map(assets.resolve_version, versions))) or assets.versions()
+    columns = [
+        (f"{version} @{name}", f"embedded:{version}" + ("" if name == "default" else f",@{name}"))
+        for version in exact
+        for name, gate_set in GATE_SETS.items()
+        if name in chosen and gate_set.since <= int(version.split(".")[1])
+    ]
+    if not columns:
+        raise CannotStart(
+            f"no gate set of {', '.join(sorted(chosen))} exists in {', '.join(exact)}.",
+            next_step="`hintbound list gate-sets` tells from which version on each does.",
+        )
     if not sets:
-        for version, older in EMULATED:
-            if version in exact:
-                yield f"{version} @emulate-{older}", f"embedded:{version},emulate={older}"
+        columns += [
+            (f"{version} @emulate-{older}", f"embedded:{version},emulate={older}")
+            for version, older in EMULATED
+            if version in exact
+        ]
+    return columns
 
 
 class _Judges:

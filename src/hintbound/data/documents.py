@@ -167,7 +167,7 @@ def _composed(text: str, file: Path) -> yaml.Node | None:
     """Raises YAMLError, and CannotStart for that at which PyYAML itself stumbles."""
     loader = yaml.SafeLoader(text)
     try:
-        return loader.get_single_node()  # type: ignore[no-any-return, no-untyped-call]
+        return loader.get_single_node()
     except RecursionError as error:
         raise _no_yaml(file, loader.line + 1, "it is nested too deeply") from error
     except (ValueError, OverflowError) as error:  # "\U00110000"

@@ -114,9 +114,9 @@ class Matrix:
         }
 
     @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> Matrix:
+    def from_json(cls, record: Any) -> Matrix:
         """Read it back. Raises CannotStart for what is no matrix of this format."""
-        if record.get("format") != FORMAT:
+        if not isinstance(record, dict) or record.get("format") != FORMAT:
             raise CannotStart(
                 f"this is no matrix of the format {FORMAT}.", next_step="Make one: hintbound matrix."
             )

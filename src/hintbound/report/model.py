@@ -250,14 +250,14 @@ class Run:
         """
         if record.get("format") != FORMAT:
             raise CannotStart(
-                f"this run.json cannot be read: its format is {record.get('format')!r}, not {FORMAT!r}.",
+                f"it cannot be read: its format is {record.get('format')!r}, not {FORMAT!r}.",
                 next_step="Read it with the hintbound that wrote it (suiteVersion in the file).",
             )
         try:
             return _run(record)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CannotStart(
-                f"run.json is damaged: {type(error).__name__}: {error}.",
+                f"it is damaged: {type(error).__name__}: {error}.",
                 next_step="Run again, or use another copy.",
             ) from error
 

@@ -40,4 +40,7 @@ def read(path: Path) -> Run:
         raise CannotStart(
             f"{file} is no record of a run.", next_step="Name a run folder, e.g. reports/latest."
         )
-    return Run.from_json(record)
+    try:
+        return Run.from_json(record)
+    except CannotStart as error:
+        raise CannotStart(f"{file}: {error.message}", next_step=error.next_step) from error

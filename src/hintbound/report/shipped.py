@@ -9,6 +9,7 @@ from operator import itemgetter
 
 from hintbound import data
 from hintbound.clusters.gatesets import GATE_SETS
+from hintbound.errors import CannotStart
 from hintbound.protocol import Verdict
 from hintbound.report.matrix import Cell, Matrix
 
@@ -17,10 +18,23 @@ def matrix() -> Matrix | None:
     """The shipped matrix; None where there is none (a checkout in which nobody made it). Raises
     CannotStart."""
     try:
-        stored = (data.folder("docs") / "matrix.json").read_text(encoding="utf-8")
+        file = data.folder("docs") / "matrix.json"
+        stored = file.read_bytes()
     except FileNotFoundError:
         return None
-    return Matrix.from_json(json.loads(stored))
+    except OSError as error:
+        raise CannotStart(
+            f"{file} cannot be read: {(error.strerror or str(error)).lower()}.",
+            next_step="Make it anew: hintbound matrix.",
+        ) from error
+    try:
+        return Matrix.from_json(json.loads(stored))
+    except CannotStart as error:
+        raise CannotStart(f"{file}: {error.message}", next_step=error.next_step) from error
+    except ValueError as error:
+        raise CannotStart(
+            f"{file} is no JSON: {error}.", next_step="Make it anew: hintbound matrix."
+        ) from error
 
 
 def by_default(behaviour: str, known: Matrix) -> str:
