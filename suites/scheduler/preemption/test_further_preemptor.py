@@ -21,13 +21,14 @@ AGAIN = 'version(scheduler, "<1.34") or version(scheduler, "==1.34") and version
 async def test_terminating_victim_is_spared(arena: Arena) -> None:
     """A finalizer holds a victim that one preemptor has deleted; a higher preemptor arrives, and DELETEs are
     counted in the audit log."""
-    node, victim, further = await two_preemptors(arena)
+    node, victim = await preempted(arena)
+    before = await deletions(arena, victim)
 
+    further = await arena.pod("further", cpu="4", priority="hintbound-high")
     assert await arena.nominated(further) == node
-    barrier = await arena.pod("barrier", cpu="0", priority="hintbound-low")
-    assert await arena.bound(barrier) == node
+    await passed(arena, node)
 
-    assert await deletions(arena, victim) == 1
+    assert await deletions(arena, victim) == before
 
 
 @behaviour(
@@ -52,26 +53,37 @@ async def test_terminating_victim_is_spared(arena: Arena) -> None:
 async def test_terminating_victim_is_deleted_again(arena: Arena) -> None:
     """A finalizer holds a victim that one preemptor has deleted; a higher preemptor arrives, and DELETEs are
     counted in the audit log."""
-    node, victim, further = await two_preemptors(arena)
+    node, victim = await preempted(arena)
+    before = await deletions(arena, victim)
 
+    further = await arena.pod("further", cpu="4", priority="hintbound-high")
     note = f"Preempted by pod {further.uid} on node {node}"
     about = f"reason=Preempted,regarding.uid={victim.uid}"
     await arena.shown(
         resources.EVENTS, lambda event: event["note"] == note, f"{note!r}", field_selector=about
     )
 
-    assert await deletions(arena, victim) >= 2
+    assert await deletions(arena, victim) > before
 
 
-async def two_preemptors(arena: Arena) -> tuple[str, Pod, Pod]:
-    """A node, a victim on it that a preemptor has deleted and a finalizer holds, and a higher preemptor."""
+async def preempted(arena: Arena) -> tuple[str, Pod]:
+    """A node, and a victim on it that a preemptor has deleted and a finalizer holds."""
     (node,) = await arena.nodes(1, cpu="4")
     victim = await arena.running_pod(
         node, cpu="4", priority="hintbound-low", finalizers=["hintbound.dev/hold"]
     )
     await arena.pod("first", cpu="4", priority="hintbound-mid")
     await arena.until(victim, lambda o: "deletionTimestamp" in o["metadata"], f"{victim} to be deleted")
-    return node, victim, await arena.pod("further", cpu="4", priority="hintbound-high")
+    # Where something else wakes the first preemptor at this very moment it may delete its victim twice: the
+    # scheduler's pod lister shows the deletion before the scheduler's cache does.
+    await passed(arena, node)
+    return node, victim
+
+
+async def passed(arena: Arena, node: str) -> None:
+    """Let a pod through the scheduler: what came before it has been seen."""
+    barrier = await arena.pod("barrier", cpu="0", priority="hintbound-low")
+    assert await arena.bound(barrier) == node
 
 
 async def deletions(arena: Arena, victim: Pod) -> int:
