@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, distributions, entry_points
 from types import TracebackType
 
 from hintbound.errors import CannotStart, one_of
@@ -51,7 +51,9 @@ class Extension:
         """What it stands for, imported now. Raises CannotStart."""
         try:
             return self._point.load()
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # also SystemExit, and pytest.skip where it is imported
             raise self.failed("cannot be loaded", error) from error
 
     def failed(self, what: str, error: BaseException) -> CannotStart:
@@ -108,7 +110,11 @@ def named(group: Group, name: str, *, besides: Sequence[str] = ()) -> Extension:
 
 @cache
 def _all(_path: tuple[str, ...]) -> tuple[Extension, ...]:
-    """Read once for each `sys.path`: it looks into every installed package."""
+    """Read once for each `sys.path`: it looks into every installed package. Raises CannotStart."""
+    try:
+        points = entry_points()
+    except Exception as error:  # whatever the first malformed file makes importlib raise
+        raise _malformed(error) from error
     return tuple(
         Extension(
             group,
@@ -118,5 +124,20 @@ def _all(_path: tuple[str, ...]) -> tuple[Extension, ...]:
             point,
         )
         for group in Group
-        for point in entry_points(group=group)
+        for point in points.select(group=group)
+    )
+
+
+def _malformed(error: Exception) -> CannotStart:
+    """The error for entry points that cannot be read; names the package, which importlib does not."""
+    whose = "an installed package"
+    for distribution in distributions():
+        try:
+            _ = distribution.entry_points
+        except Exception:
+            whose = f"{distribution.name} {distribution.version}"
+            break
+    return CannotStart(
+        f"{whose}: its entry_points.txt cannot be read: {' '.join(str(error).split())}.",
+        next_step="Mend the package, or uninstall it.",
     )

@@ -260,6 +260,25 @@ def test_an_id_of_hintbounds_own_is_refused_with_both_files(sessions: Sessions, 
     assert "acme/test_acme.py:8 (test_one)" in ran.error
 
 
+def test_an_id_of_hintbounds_own_is_refused_in_a_folder_too(sessions: Sessions, tmp_path: Path) -> None:
+    source = HEAD + "@one('NNN-HINT-TAKEN')\nasync def test_one(arena): pass\n"
+    file = tmp_path / "theirs" / "test_it.py"
+    file.parent.mkdir()
+    file.write_text(source)
+    ran = sessions.run("", paths=[str(file.parent)])
+    assert (ran.code, sessions.stages) == (254, [])
+    assert "suites/scheduler/hints/test_fitting_hint.py::" in ran.error
+    assert "test_it.py:8 (test_one)" in ran.error
+
+
+def test_another_checkout_of_hintbounds_suites_keeps_its_ids(sessions: Sessions, tmp_path: Path) -> None:
+    file = tmp_path / "suites" / "scheduler" / "test_it.py"
+    file.parent.mkdir(parents=True)
+    (tmp_path / "suites" / "behaviours.yaml").touch()
+    file.write_text(HEAD + "@one('NNN-HINT-TAKEN')\nasync def test_one(arena): pass\n")
+    assert sessions.run("", paths=[str(file)]).verdicts == {"NNN-HINT-TAKEN": "pass"}
+
+
 def test_an_unknown_suite_is_answered_with_the_installed_ones(sessions: Sessions, packages: Packages) -> None:
     suite(packages, "")
     ran = sessions.run("", paths=["acne"])
@@ -338,6 +357,11 @@ BROKEN = {
     ),
     "a module that is no Python": ("x = 1\ndef (:", "acme-x = {m}:x", "{file}:2: SyntaxError: "),
     "a module that ends the process": ("raise SystemExit(3)", "acme-x = {m}:x", "{file}:1: SystemExit: 3."),
+    "a module that skips itself": (
+        "import pytest\npytest.importorskip('no_such')",
+        "acme-x = {m}:x",
+        "{file}:2: Skipped: could not import 'no_such'",
+    ),
     "a name that is not there": ("", "acme-x = {m}:x", "AttributeError: module "),
     "something else": ("x = 1", "acme-x = {m}:x", " is int"),
 }
@@ -388,6 +412,21 @@ def test_a_name_of_two_packages_is_named_with_both(sessions: Sessions, packages:
     assert ran.code == 254
     assert "one-hintbound 1.0" in ran.error
     assert "two-hintbound 1.0" in ran.error
+
+
+def test_a_package_whose_entry_points_cannot_be_read_is_named(sessions: Sessions, packages: Packages) -> None:
+    packages.install("", checks="no equals sign")
+    ran = sessions.run(POD)
+    assert (ran.code, sessions.stages, ran.folder) == (254, [], None)
+    assert ran.error.startswith("acme-hintbound 1.0: its entry_points.txt cannot be read: ")
+    assert "\n" not in ran.error
+
+
+def test_a_suite_that_ends_the_process_is_named_with_its_line(sessions: Sessions, tmp_path: Path) -> None:
+    ran = sessions.run("sys = __import__('sys')\nsys.exit(3)\n")
+    assert (ran.code, sessions.stages) == (254, [])
+    assert ran.error.startswith("the suites cannot be read: ")
+    assert ": SystemExit: 3." in ran.error
 
 
 def test_without_packages_nothing_is_listed() -> None:

@@ -27,7 +27,10 @@ def call_pytest(arguments: Sequence[str], *plugins: object) -> int:
     if troubles.cannot_start:
         raise troubles.cannot_start
     if troubles.unreadable:
-        raise CannotStart("the suites cannot be read: " + " ".join(troubles.unreadable))
+        raise CannotStart(
+            "the suites cannot be read: " + " ".join(troubles.unreadable),
+            next_step="Mend what is named, or leave it out.",
+        )
     if code == pytest.ExitCode.USAGE_ERROR:
         raise CannotStart("pytest could not begin: see above.")
     return code
@@ -47,7 +50,12 @@ class _Troubles:
     def pytest_make_collect_report(
         self, collector: pytest.Collector
     ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-        report = yield
+        try:
+            report = yield
+        except SystemExit as error:  # pytest lets it through, and would end with a traceback
+            place = where_raised(error, str(collector.path)) or collector.path
+            self.unreadable.append(f"{place}: {f'SystemExit: {error}'.removesuffix(': ')}.")
+            return pytest.CollectReport(collector.nodeid, "failed", "SystemExit", [])
         if report.failed:
             self.unreadable.append(f"{_where(report, collector.path)}: {_cause(report).rstrip('.')}.")
         return report

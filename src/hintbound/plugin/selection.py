@@ -189,13 +189,18 @@ def _no_duplicates(found: Sequence[tuple[pytest.Item, Behaviour]]) -> None:
                 "cannot be one).",
             )
         places[behaviour.id] = _place(item)
-    theirs = {behaviour.id: item for item, behaviour in found if as_named(item.path)}
+    theirs = {behaviour.id: item for item, behaviour in found if not _of_hintbound(item.path)}
     if taken := sorted(theirs.keys() & set(catalogue.own_ids() if theirs else ())):
         raise CannotStart(
             f"behaviour {taken[0]} stands on two tests: {catalogue.own_file(taken[0])} and "
             f"{_place(theirs[taken[0]])}.",
             next_step="Ids of a package begin with a word of its own, e.g. ACME-.",
         )
+
+
+def _of_hintbound(file: Path) -> bool:
+    """Whether a test stands in hintbound's suites: those that it ships, or those of any checkout of it."""
+    return any((folder / catalogue.FILE).is_file() for folder in file.parents)
 
 
 def _place(item: pytest.Item) -> str:
