@@ -56,6 +56,8 @@ def test_help_and_version_work() -> None:
             ["matrix", "--into", "/dev/null/docs"],
             "nothing can be written into /dev/null/docs: not a directory. Name another folder: --into DIR.",
         ),
+        (["matrix", "--update", "--into", "/dev/null"], "cannot be read: not a directory."),
+        (["matrix", "--update", "--into", "/usr"], "there is no matrix in /usr to update."),
         (["matrix", "--gate-set", "nnn-of"], "unknown gate set 'nnn-of'. Did you mean 'nnn-off'?"),
         (
             ["matrix", "--version", "1.34", "--gate-set", "pod-groups"],

@@ -57,6 +57,36 @@ def matrix() -> Matrix:
     )
 
 
+def test_an_update_lays_its_columns_anew_and_keeps_the_others(matrix: Matrix) -> None:
+    newer = build(
+        "0.2.0",
+        [row("NNN-A"), row("NNN-C")],
+        [
+            ("1.34.4 @default", judged("embedded:1.34.4", on=False, NNN_A=Verdict.FAIL, NNN_C=Verdict.PASS)),
+            ("1.35.4 @default", judged("embedded:1.35.4", on=True, NNN_A=Verdict.PASS)),
+        ],
+    )
+
+    updated = matrix.updated(newer)
+
+    assert updated.suite_version == "0.2.0"
+    assert [column.id for column in updated.columns] == [
+        "1.34.0 @default",
+        "1.34.4 @default",
+        "1.34.4 @nnn-on",
+        "1.35.4 @default",
+    ]
+    first, second = updated.rows
+    assert (first.behaviour, second.behaviour) == ("NNN-A", "NNN-C"), "what no longer exists goes"
+    assert {name: cell.verdict for name, cell in first.cells.items()} == {
+        "1.34.0 @default": Verdict.FAIL,
+        "1.34.4 @default": Verdict.FAIL,
+        "1.34.4 @nnn-on": Verdict.PASS,
+        "1.35.4 @default": Verdict.PASS,
+    }
+    assert list(second.cells) == ["1.34.4 @default"]
+
+
 def test_the_matrix_survives_its_file(matrix: Matrix) -> None:
     again = Matrix.from_json(json.loads(json.dumps(matrix.to_json())))
 

@@ -38,8 +38,14 @@ EMULATED = (("1.37.2", "1.34"), ("1.37.2", "1.35"))
 @click.option(
     "--xfails", type=click.Path(path_type=Path), help="Failures that are expected: shown, they fail no run."
 )
+@click.option("--update", is_flag=True, help="Keep the columns of the matrix there that are not judged now.")
 def command(
-    versions: tuple[str, ...], sets: tuple[str, ...], into: Path, at_once: int, xfails: Path | None
+    versions: tuple[str, ...],
+    sets: tuple[str, ...],
+    into: Path,
+    at_once: int,
+    xfails: Path | None,
+    update: bool,
 ) -> int:
     """Run the suites on every version and set of gates; write matrix.json and matrix.md.
 
@@ -47,10 +53,13 @@ def command(
     """
     from hintbound import __version__, assets
     from hintbound.plugin import catalogue, expected
-    from hintbound.report import findings, matrix, matrix_markdown
+    from hintbound.report import findings, matrix, matrix_markdown, shipped
 
     if xfails:
         expected.load(xfails, datetime.now(UTC).date())  # before hours of work, not after
+    before = shipped.read(into) if update else None
+    if update and before is None:
+        raise CannotStart(f"there is no matrix in {into} to update.", next_step="Leave out --update.")
     pages = findings.read(into / "findings")
     columns = _columns(versions, sets)
     _writable(into)
@@ -64,7 +73,8 @@ def command(
     with tempfile.TemporaryDirectory() as scratch, _Judges(Path(scratch), at_once, xfails) as judges:
         runs = [(column, judged.result()) for column, judged in judges.begin(columns)]
     result = matrix.build(__version__, rows, runs)
-    (into / "matrix.json").write_text(json.dumps(result.to_json(), indent=1) + "\n", encoding="utf-8")
+    result = before.updated(result) if before else result
+    (into / shipped.FILE).write_text(json.dumps(result.to_json(), indent=1) + "\n", encoding="utf-8")
     (into / matrix_markdown.FILE).write_text(matrix_markdown.write(result, pages), encoding="utf-8")
     return EXIT_CODES[worst(run.verdict for _, run in runs)]
 

@@ -101,6 +101,17 @@ class Matrix:
             if column.id in row.cells
         ]
 
+    def updated(self, newer: Matrix) -> Matrix:
+        """This one with the columns of a newer one in the place of its own; the rows are the newer one's.
+
+        A behaviour that came since has no cell in the columns that were not judged again.
+        """
+        ours = {row.behaviour: row.cells for row in self.rows}
+        judged = {column.id: column for column in newer.columns}
+        columns = [judged.pop(column.id, column) for column in self.columns]
+        rows = (replace(row, cells={**ours.get(row.behaviour, {}), **row.cells}) for row in newer.rows)
+        return Matrix(newer.suite_version, (*columns, *judged.values()), tuple(rows))
+
     def to_json(self) -> dict[str, Any]:
         """As `matrix.json` keeps it."""
         return {

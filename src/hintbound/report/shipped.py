@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
+from pathlib import Path
+from typing import Final
 
 from hintbound import data
 from hintbound.clusters.gatesets import GATE_SETS
@@ -13,13 +15,23 @@ from hintbound.errors import CannotStart
 from hintbound.protocol import Verdict
 from hintbound.report.matrix import Cell, Matrix
 
+FILE: Final = "matrix.json"
+
 
 def matrix() -> Matrix | None:
     """The shipped matrix; None where there is none (a checkout in which nobody made it). Raises
     CannotStart."""
     try:
-        file = data.folder("docs") / "matrix.json"
-        stored = file.read_bytes()
+        return read(data.folder("docs"))
+    except FileNotFoundError:
+        return None
+
+
+def read(folder: Path) -> Matrix | None:
+    """The matrix in a folder; None where there is none. Raises CannotStart."""
+    file = folder / FILE
+    try:
+        return Matrix.from_json(json.loads(file.read_bytes()))
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -27,8 +39,6 @@ def matrix() -> Matrix | None:
             f"{file} cannot be read: {(error.strerror or str(error)).lower()}.",
             next_step="Make it anew: hintbound matrix.",
         ) from error
-    try:
-        return Matrix.from_json(json.loads(stored))
     except CannotStart as error:
         raise CannotStart(f"{file}: {error.message}", next_step=error.next_step) from error
     except ValueError as error:
