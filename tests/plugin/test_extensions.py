@@ -78,6 +78,10 @@ def test_a_check_fails_the_behaviour_whose_record_breaks_its_sentence(
         ("import pytest; pytest.fail('said the check')", "__init__.py:7: Failed: said the check"),
         ("raise SystemExit(3)", "__init__.py:7: SystemExit: 3"),
         ("yield 'a pod'", "TypeError: it gave str, no Violation"),
+        (
+            "yield Violation('x', ('a pod',))",
+            "TypeError: it proved a violation by str, nothing of the record",
+        ),
         ("yield Violation('no proof', ())", "ValueError: a violation needs words and at least one proof"),
     ],
 )

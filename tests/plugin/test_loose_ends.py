@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 import warnings
 
 import pytest
 
+from hintbound.plugin.loose_ends import LooseEnds
 from tests.plugin.sessions import Sessions
 
 FAILS = """
@@ -33,7 +35,7 @@ def ran_one(sessions: Sessions, body: str) -> tuple[str, str]:
     ("body", "said"),
     [
         ("fails(None)", "test_it.py:18: fails() was never awaited, so it did nothing"),
-        ("kept = arena.gated_pod()", "test_it.py:18: Arena.gated_pod() was never awaited, so it did nothing"),
+        ("kept = arena.gated_pod()", "test_it.py:18: Acts.gated_pod() was never awaited, so it did nothing"),
         (
             "async def deeper():\n    fails(None)\nawait asyncio.create_task(deeper())",
             "test_it.py:19: fails() was never awaited, so it did nothing",
@@ -125,3 +127,24 @@ async def test_outside_of_scenarios_python_warns_as_ever() -> None:
             forgotten()  # type: ignore[unused-coroutine]
     finally:
         watch.off()
+
+
+def test_a_task_that_is_deaf_to_the_tests_own_cancelling_still_runs() -> None:
+    async def play() -> list[str]:
+        loose, released = LooseEnds(__file__), asyncio.Event()
+
+        async def deaf() -> None:
+            while not released.is_set():
+                with contextlib.suppress(asyncio.CancelledError):
+                    await released.wait()
+
+        task = asyncio.create_task(deaf(), name="deaf")
+        loose.created(task, sys._getframe())
+        await asyncio.sleep(0)
+        task.cancel()
+        said = await loose.end(0.05)
+        released.set()
+        await task
+        return said
+
+    assert asyncio.run(play()) == ["it ended while its task deaf was still running: await it, or cancel it"]

@@ -85,6 +85,9 @@ def judge(
 def _violation(found: object) -> Violation:
     if not isinstance(found, Violation):
         raise TypeError(f"it gave {type(found).__name__}, no Violation")
+    for proof in found.proof:
+        if not isinstance(proof, Proof):
+            raise TypeError(f"it proved a violation by {type(proof).__name__}, nothing of the record")
     return found
 
 

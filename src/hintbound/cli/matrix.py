@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -131,6 +132,9 @@ class _Judges:
         self._pool = ThreadPoolExecutor(at_once)
         self._guard = Guard()
         self._running: set[subprocess.Popen[str]] = set()
+        self._ended = False
+        self._lock = threading.Lock()
+        """Of the two: no run begins once all have been asked to end."""
 
     def __enter__(self) -> Self:
         return self
@@ -140,8 +144,10 @@ class _Judges:
         try:
             if kind is not None:
                 self._pool.shutdown(wait=False, cancel_futures=True)
-                for run in tuple(self._running):
-                    run.send_signal(signal.SIGINT)
+                with self._lock:
+                    self._ended = True
+                    for run in self._running:
+                        run.send_signal(signal.SIGINT)
             self._pool.shutdown()
         finally:
             self._guard.release()
@@ -155,18 +161,24 @@ class _Judges:
 
         reports = self._scratch / column.replace(" ", "-")
         command = [sys.executable, "-m", "hintbound", "run", *self._options, "--cluster", spec]
-        with subprocess.Popen(
-            [*command, "--reports", str(reports)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            process_group=self._guard.group,
-        ) as run:
+        with self._lock:
+            if self._ended:
+                raise CannotStart(f"{spec} was not judged: the others have been ended.")
+            run = subprocess.Popen(
+                [*command, "--reports", str(reports)],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                process_group=self._guard.group,
+            )
             self._running.add(run)
+        with run:
             out, err = run.communicate()
+        with self._lock:
             self._running.discard(run)
         if run.returncode not in (ExitCode.PASS, ExitCode.FAIL, ExitCode.UNKNOWN):
-            raise CannotStart(f"{spec} could not be judged: {err.strip() or out.strip()}")
+            said = (err.strip() or out.strip() or f"exit code {run.returncode}").splitlines()[-1]
+            raise CannotStart(f"{spec} could not be judged: {said.removeprefix('hintbound: ')}")
         result = run_json.read(reports / "latest" / "run.json")
         click.echo(f"{column}: {result.verdict} in {result.duration_seconds:.0f} s", err=True)
         return result

@@ -43,7 +43,10 @@ class LooseEnds:
         _current.set(self)
 
     async def end(self, within: Seconds) -> list[str]:
-        """Cancel the tasks that still run. Gives their names, with what that means for a test that ended."""
+        """Cancel the tasks that still run. Gives their names, with what that means for a test that ended.
+
+        One that the test has cancelled itself may end meanwhile; one that does not still runs.
+        """
         left = [task for task in self._tasks if not task.done()]
         running = [task for task in left if not task.cancelling()]
         for task in running:
@@ -52,7 +55,8 @@ class LooseEnds:
             await asyncio.wait(left, timeout=within)
         return [
             f"it ended while its task {_named(task)} was still running: await it, or cancel it"
-            for task in running
+            for task in left
+            if task in running or not task.done()
         ]
 
     @property
