@@ -141,6 +141,26 @@ async def test_a_version_whose_audit_line_comes_late_is_awaited(stage: Stage) ->
     assert (result.complete, result.reason) == (True, "")
 
 
+@pytest.mark.parametrize(
+    ("killed", "complete"), [("kube-apiserver-3", True), ("kube-scheduler", False), ("", False)]
+)
+async def test_what_an_apiserver_wrote_as_it_was_killed_is_told_by_no_log(
+    stage: Stage, killed: str, complete: bool
+) -> None:
+    await stage.apiserver.put("ADDED", pod())
+    stage.log_create("1")
+    await stage.store.wait_for(lambda event: event.kind == Kind.ADDED, 5)
+    if killed:
+        stage.store.append(
+            Kind.COMPONENT_KILLED, source=Source.ENGINE, cluster="shared", name=killed, data={}
+        )
+    await stage.apiserver.put("MODIFIED", pod(hint="n1"))
+
+    result = await stage.caught_up(timeout=5 if complete else 0.3)
+
+    assert (result.complete, bool(result.unexplained)) == (complete, not complete)
+
+
 async def test_a_version_that_the_audit_log_never_tells_of_is_named(stage: Stage) -> None:
     await stage.apiserver.put("ADDED", pod())
     stage.log_create("1")

@@ -22,10 +22,12 @@ from hintbound.kube.client import Client
 from hintbound.kube.errors import KubeError
 from hintbound.kube.exchange import Json
 from hintbound.kube.resources import PODS
-from hintbound.protocol import MARKER_LABEL, Seconds
+from hintbound.protocol import MARKER_LABEL, ComponentKind, Seconds
 
 DEFAULT_TIMEOUT: Final[Seconds] = 10.0
 
+_LAST_WORDS: Final[Seconds] = 2.0
+"""How far the watch may show a write from the moment in which its apiserver was killed."""
 _ENOUGH: Final = "RequestResponse"
 """The audit level at which answers are logged; below it there is nothing to join by."""
 
@@ -98,7 +100,7 @@ async def caught_up(
         audit, watch = seen.get(Source.AUDIT), seen.get(Source.WATCH)
         if audit and watch and audit.data.get("level") == _ENOUGH:
             joined = True
-            unexplained = await _unexplained(store, namespace, until=watch.index, timeout=left())
+            unexplained = await _unexplained(store, namespace, cluster, until=watch.index, timeout=left())
         elif audit and watch:
             lagging.append(
                 f"the audit log keeps pods at level {audit.data.get('level')}, and {_ENOUGH} is needed"
@@ -177,12 +179,24 @@ def _shows(event: Event, name: str) -> bool:
     return False
 
 
-async def _unexplained(store: Store, namespace: str, *, until: int, timeout: Seconds) -> list[str]:
-    """Wait until the audit log explains each version watched before event `until`; give those it does not."""
+async def _unexplained(
+    store: Store, namespace: str, cluster: str, *, until: int, timeout: Seconds
+) -> list[str]:
+    """Wait until the audit log explains each version watched before event `until`; give those it does not.
+
+    But for what an apiserver may have written in the moment in which it was killed: that is in etcd, and no
+    log tells of it.
+    """
 
     def missing() -> list[str]:
-        found = lives(store.slice(namespace=namespace), markers=True)
-        return [str(version) for life in found for version in life.unexplained(until=until)]
+        events = store.slice(namespace=namespace, cluster=cluster)
+        kills = [event.mono for event in events if _kills_an_apiserver(event)]
+        return [
+            str(version)
+            for life in lives(events, markers=True)
+            for version in life.unexplained(until=until)
+            if not any(abs(version.mono - kill) < _LAST_WORDS for kill in kills)
+        ]
 
     try:
         async with asyncio.timeout(timeout):
@@ -191,6 +205,10 @@ async def _unexplained(store: Store, namespace: str, *, until: int, timeout: Sec
     except TimeoutError:
         return [f"the audit log does not tell who made {version}" for version in missing()]
     return []
+
+
+def _kills_an_apiserver(event: Event) -> bool:
+    return event.kind == Kind.COMPONENT_KILLED and event.name.startswith(ComponentKind.APISERVER)
 
 
 def _from_audit(event: Event) -> bool:
