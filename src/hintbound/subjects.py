@@ -42,6 +42,8 @@ PLACEHOLDERS: Final = {
 }
 """What a command may name in braces, and what stands there then."""
 
+_OF_PROGRAM: Final = frozenset({"folder", "kubeScheduler"})
+"""What may stand in the first word of a command: the others are no part of a program's path."""
 _PLACEHOLDER: Final = re.compile(r"\{([A-Za-z]+)\}")
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
 _VERSION: Final = re.compile(r"1\.\d{1,2}(\.\d{1,2})?")
@@ -200,6 +202,11 @@ def _command(part: Part) -> tuple[str, ...]:
         for name in _PLACEHOLDER.findall(word.text()):
             if name not in PLACEHOLDERS:
                 raise word.none_of("placeholder", f"{{{name}}}", [f"{{{known}}}" for known in PLACEHOLDERS])
+    for name in _PLACEHOLDER.findall(words[0].text()):
+        if name not in _OF_PROGRAM:
+            raise words[0].wrong(
+                f"no program is called {{{name}}}.", next_step="Name the program first, then its arguments."
+            )
     return tuple(word.text() for word in words)
 
 

@@ -85,6 +85,7 @@ def test_little_need_be_said(tmp_path: Path) -> None:
             "{kubeConfig}",
             "9: unknown placeholder '{kubeConfig}'. Did you mean '{kubeconfig}'?",
         ),
+        ("  - ./run\n", "  - '{gates}'\n", "8: no program is called {gates}. Name the program first"),
         ("  - ./run\n", "  - 1\n", "8: spec.command[0] is '1', not a text. Put it in quotes: \"1\"."),
         ("/readyz", "readyz", "12: spec.readyPath cannot be 'readyz'. Write it as /readyz."),
         ('"1.35"', "1.35", "13: spec.kubernetesVersion is '1.35', not a text. Put it in quotes: \"1.35\"."),
