@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,18 @@ def test_programs_get_the_same_as_json(runs: tuple[str, str]) -> None:
     assert turns[PLAIN] == "breaks"
     (begun,) = [change for change in told["changes"] if change["behaviour"] == SELECTORS]
     assert begun["affects"] == ["autoscaler", "dashboard"]
+
+
+def test_what_a_package_brought_is_told_as_its_runs_tell_it(tmp_path: Path) -> None:
+    def judged(verdict: Verdict) -> Outcome:
+        known = outcome(verdict, "ACME-ONE")
+        return replace(known, applies="gate(scheduler, X)", affects=("nominator",), advice="Ask Acme.")
+
+    before = stored(tmp_path / "before", judged(VOID))
+    after = stored(tmp_path / "after", judged(PASS))
+    shown = call(before, after)
+    assert "\nNOMINATOR\n  begins to apply: ACME-ONE\n" in shown
+    assert "    where   gate(scheduler, X)\n    do      Ask Acme.\n" in shown
 
 
 def test_versions_are_looked_up_in_the_shipped_matrix(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -135,16 +135,18 @@ def _column(text: str) -> _Side:
 
 
 def _change(change: Change, advice: Mapping[str, Behaviour]) -> dict[str, Any]:
+    """As data; what is not in our catalogue, because a package brought it, is told as its run tells it."""
     outcome = change.outcome
     behaviour = advice.get(outcome.behaviour)
+    ours = behaviour.applies.in_words() if behaviour and behaviour.applies.text else ""
     return {
         "turn": str(change.turn),
         "behaviour": outcome.behaviour,
         "must": outcome.must,
         "why": outcome.why,
-        "applies": behaviour.applies.in_words() if behaviour and behaviour.applies.text else "",
-        "affects": [str(who) for who in behaviour.affects] if behaviour else [],
-        "advice": behaviour.advice if behaviour else "",
+        "applies": ours if behaviour else outcome.applies,
+        "affects": list(map(str, behaviour.affects if behaviour else outcome.affects)),
+        "advice": behaviour.advice if behaviour else outcome.advice,
         "before": _said(change.before),
         "after": _said(change.after),
     }
