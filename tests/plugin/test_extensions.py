@@ -77,6 +77,7 @@ def test_a_check_fails_the_behaviour_whose_record_breaks_its_sentence(
         ("raise KeyError('x')", "__init__.py:7: KeyError: 'x'"),
         ("import pytest; pytest.fail('said the check')", "__init__.py:7: Failed: said the check"),
         ("raise SystemExit(3)", "__init__.py:7: SystemExit: 3"),
+        ("lives.clear()", "AttributeError: 'tuple' object has no attribute 'clear'"),
         ("yield 'a pod'", "TypeError: it gave str, no Violation"),
         (
             "yield Violation('x', ('a pod',))",

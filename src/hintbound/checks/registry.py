@@ -68,6 +68,7 @@ def judge(
     """What the checks find in a record, and which of them crashed, with why: those have judged nothing."""
     findings: list[Finding] = []
     crashes: list[str] = []
+    lives = tuple(lives)  # none takes from those that come after it
     for one in checks:
         try:
             findings += [Finding(one.check, _violation(found)) for found in one.check(lives, context)]
