@@ -168,7 +168,7 @@ async def test_patch_by_the_same_client_is_another_manager(arena: Arena) -> None
     affects=["nominator", "operator"],
     advice="Hint by a merge or JSON patch with a resourceVersion, once per decision, and not by an apply "
     "that repeats itself. A loop that applies must stop when the value that it owned is gone.",
-    source="KEP-555 server-side apply, KEP-5278 C2; measured 1.33.13-1.37.2",
+    source="KEP-555 server-side apply, KEP-5278; measured 1.33.13-1.37.2",
 )
 async def test_reapplying_brings_the_hint_back(arena: Arena) -> None:
     """A hint at a node that is too small is applied to a gated pod; once the scheduler has cleared it, it is
@@ -193,7 +193,7 @@ async def test_reapplying_brings_the_hint_back(arena: Arena) -> None:
     applies="gate(apiserver, ClearingNominatedNodeNameAfterBinding)",
     affects=["nominator"],
     advice="Take 422 on a bound pod for the end of the work on it, and hint by PATCH instead of apply.",
-    source="KEP-555 server-side apply, KEP-5278 C1; measured 1.34.0-1.37.2 with the gate on",
+    source="KEP-555 server-side apply, KEP-5278; measured 1.34.0-1.37.2 with the gate on",
 )
 async def test_reapplying_to_a_bound_pod_is_refused(arena: Arena) -> None:
     """A hint is applied, the pod is bound by hand, and the hint is applied again."""

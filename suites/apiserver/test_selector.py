@@ -102,7 +102,7 @@ async def test_watch_by_nomination(arena: Arena) -> None:
     applies="gate(apiserver, ClearingNominatedNodeNameAfterBinding)",
     affects=["autoscaler", "dashboard"],
     advice="Take DELETED of such a watch for the end of the nomination, not of the pod.",
-    source="KEP-5278 C1, kubernetes watch cache; measured 1.34.0-1.37.2 with the gate on",
+    source="KEP-5278, kubernetes watch cache; measured 1.34.0-1.37.2 with the gate on",
 )
 async def test_watch_by_nomination_ends_with_the_binding(arena: Arena) -> None:
     """Under a watch with the selector a pod is hinted and bound by hand."""

@@ -138,7 +138,7 @@ def test_a_behaviour_is_explained_to_who_has_never_seen_it() -> None:
         "affects     nominator, autoscaler",
         "tested      On a control plane of its own without any node",
         "if it fails most often: a nominator that hints again at once",
-        "needs       FAKE_NODES, alone on a control plane of its own",
+        "needs       nodes that KWOK serves (FAKE_NODES), a control plane of its own",
         "https://github.com/kubernetes/enhancements/issues/5278\n",
         "https://github.com/kubernetes/kubernetes/issues/135007\n",
         "The release notes of 1.34 say that hints are kept",

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from hintbound import data
+from hintbound.clusters.protocol import Capability
 from hintbound.plugin import catalogue
 from hintbound.plugin.catalogue import Entry
 from hintbound.protocol import Level, Severity
@@ -72,6 +73,10 @@ def test_the_first_ten_sentences_are_judged_with_gates_on_and_off(entries: list[
         "NNN-CLEAR-NOTHING-FITS",
         "NNN-PREEMPT-NOMINATES-WAITS-BINDS",
     }
+
+
+def test_every_capability_is_put_into_words() -> None:
+    assert glossary.CAPABILITIES.keys() == set(Capability)
 
 
 def test_core_behaviours_ask_for_no_restart_and_one_apiserver(entries: list[Entry]) -> None:

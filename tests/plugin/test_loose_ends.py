@@ -35,7 +35,7 @@ def ran_one(sessions: Sessions, body: str) -> tuple[str, str]:
     ("body", "said"),
     [
         ("fails(None)", "test_it.py:18: fails() was never awaited, so it did nothing"),
-        ("kept = arena.gated_pod()", "test_it.py:18: Acts.gated_pod() was never awaited, so it did nothing"),
+        ("kept = arena.gated_pod()", "test_it.py:18: gated_pod() was never awaited, so it did nothing"),
         (
             "async def deeper():\n    fails(None)\nawait asyncio.create_task(deeper())",
             "test_it.py:19: fails() was never awaited, so it did nothing",

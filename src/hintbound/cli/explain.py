@@ -47,7 +47,7 @@ def _rows(entry: Entry) -> Iterator[tuple[str, str]]:
     behaviour = entry.behaviour
     known = shipped.matrix()
     default = shipped.by_default(behaviour.id, known) if known and behaviour.applies.text else ""
-    capabilities = ", ".join(sorted(map(str, behaviour.needs))) or "nothing beyond an apiserver"
+    needs = [f"{glossary.CAPABILITIES[need]} ({need})" for need in sorted(behaviour.needs)]
     yield "must", behaviour.must
     yield "why", behaviour.why
     yield "applies", behaviour.applies.in_words() + (f"\nby default: {default}" if default else "")
@@ -58,8 +58,10 @@ def _rows(entry: Entry) -> Iterator[tuple[str, str]]:
     yield "if it fails", f"most often: {cause}" if cause else ""
     provisional = "; provisional: a failure is told, but no run fails by it" if behaviour.provisional else ""
     yield "kind", f"{_LEVELS[behaviour.level]}; {_SEVERITIES[behaviour.severity]}{provisional}"
-    yield "needs", capabilities + (", alone on a control plane of its own" if behaviour.exclusive else "")
-    yield "features", ", ".join(sorted(map(str, behaviour.features)))
+    needs += ["a control plane of its own"] * behaviour.exclusive
+    yield "needs", ", ".join(needs) or "nothing beyond an apiserver"
+    declared = ", ".join(sorted(map(str, behaviour.features)))
+    yield "features", declared and f"{declared}; a vendor's scheduler declares them, see docs/vendors.md"
     source = "; ".join(part for part in behaviour.source.split("; ") if not part.startswith("docs/findings/"))
     yield "source", "\n".join((source, *glossary.links(source)))
     yield "findings", "\n".join(_findings(behaviour.id))

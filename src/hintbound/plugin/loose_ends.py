@@ -80,9 +80,7 @@ class LooseEnds:
         """A coroutine is gone that was never awaited."""
         origin = getattr(coroutine, "cr_origin", None)
         where = f"{Path(origin[0][0]).name}:{origin[0][1]}: " if origin else ""
-        self._forgotten.append(
-            f"{where}{getattr(coroutine, '__qualname__', coroutine)}() was never awaited, so it did nothing"
-        )
+        self._forgotten.append(f"{where}{_called(coroutine)} was never awaited, so it did nothing")
 
 
 @contextlib.contextmanager
@@ -138,7 +136,12 @@ def _create(loop: asyncio.AbstractEventLoop, coroutine: Any, **more: Any) -> asy
 def _named(task: asyncio.Task[Any]) -> str:
     """The name that the test gave it, else what it runs."""
     given = not re.fullmatch(r"Task-\d+", task.get_name())
-    return task.get_name() if given else f"{getattr(task.get_coro(), '__qualname__', task.get_name())}()"
+    return task.get_name() if given else _called(task.get_coro())
+
+
+def _called(coroutine: object) -> str:
+    """As a test's author calls it; of which class its code is matters to nobody."""
+    return f"{getattr(coroutine, '__name__', coroutine)}()"
 
 
 def _unretrieved(task: asyncio.Task[Any]) -> BaseException | None:

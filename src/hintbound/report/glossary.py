@@ -24,6 +24,19 @@ def _term(name: str, pattern: str, meaning: str) -> Term:
     return Term(name, meaning, re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE))
 
 
+CAPABILITIES: Final = {
+    "AUDIT": "an audit log of pods with both bodies",
+    "FAKE_NODES": "nodes that KWOK serves",
+    "ACTORS": "a user for each actor",
+    "OWN_SCHEDULER": "a further scheduler for this scenario alone",
+    "RESTART_COMPONENT": "components that can be ended and started again",
+    "PAUSE_COMPONENT": "components that can be made to stand still",
+    "MANY_APISERVERS": "further apiservers on the same etcd",
+    "FAULTY_SCHEDULER": "the scheduler that fails on demand",
+    "OLDER_MINOR": "components of the minor before",
+}
+"""What a cluster must offer, in words."""
+
 TERMS: Final = (
     _term(
         "hint",

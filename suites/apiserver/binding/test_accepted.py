@@ -89,7 +89,7 @@ async def label_after_a_binding(arena: Arena) -> str:
     applies="gate(apiserver, ClearingNominatedNodeNameAfterBinding)",
     affects=["scheduler", "nominator"],
     advice="A custom scheduler need not clear the hint itself; look at spec.nodeName for where a pod is.",
-    source="KEP-5278 C1, kubernetes BindingREST; measured 1.34.0-1.37.2 with the gate on",
+    source="KEP-5278, kubernetes BindingREST; measured 1.34.0-1.37.2 with the gate on",
 )
 async def test_outsiders_binding_clears(arena: Arena) -> None:
     """A pod hinted to one node is bound by hand to another, once through `pods/binding` and once through

@@ -14,7 +14,7 @@ from hintbound.plugin import Arena, Capability, behaviour
     advice="Look for a pod's place in spec.nodeName alone. A nominator keeps a note of what it hinted and "
     "compares that with spec.nodeName: from the bound pod it can no longer read whether its hint "
     "was followed.",
-    source="KEP-5278 C1; measured 1.34.0-1.37.2 with the gate on",
+    source="KEP-5278; measured 1.34.0-1.37.2 with the gate on",
 )
 async def test_binding_clears_the_hint(arena: Arena) -> None:
     """A gated pod is hinted and released; no recorded version of it may carry both, and the last one before

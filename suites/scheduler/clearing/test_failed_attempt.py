@@ -20,7 +20,7 @@ KEPT = "kubernetes#133276; measured 1.34.0 and 1.34.4 with the gate on"
     affects=["nominator", "scheduler"],
     advice="Watch for your hint to vanish from a pod that is not bound, and hint again, with a limit on "
     "how often. Let an extender answer `does not fit` rather than an error, or mark it ignorable.",
-    source=f"KEP-5278 C4, {CLEARED}",
+    source=f"KEP-5278, {CLEARED}",
 )
 async def test_error_clears_the_hint(arena: Arena) -> None:
     """An extender that the test plays answers with an error while a gated, hinted pod is released."""
@@ -38,7 +38,7 @@ async def test_error_clears_the_hint(arena: Arena) -> None:
     advice="Clear your hint yourself when the pod does not get its place within your time limit. Do not "
     "build on its being kept: from 1.35 on the scheduler clears it after an error, and the "
     "nominator must hint again.",
-    source=f"KEP-5278 C4, {KEPT}; docs/findings/release-1-34-promises-to-keep-hints.md",
+    source=f"KEP-5278, {KEPT}; docs/findings/release-1-34-promises-to-keep-hints.md",
 )
 async def test_error_keeps_the_hint(arena: Arena) -> None:
     """An extender that the test plays answers with an error while a gated, hinted pod is released."""
@@ -56,7 +56,7 @@ async def test_error_keeps_the_hint(arena: Arena) -> None:
     advice="Watch for your hint to vanish from a pod that is not bound, and decide anew. Whoever guards "
     "pods/binding by a webhook or policy costs a plan with each refusal: refuse at the pod's "
     "creation where that is possible.",
-    source=f"KEP-5278 C6, {CLEARED}",
+    source=f"KEP-5278, {CLEARED}",
 )
 async def test_refused_binding_clears_the_hint(arena: Arena) -> None:
     """An admission policy refuses bindings while a gated, hinted pod is released."""
@@ -75,7 +75,7 @@ async def test_refused_binding_clears_the_hint(arena: Arena) -> None:
     advice="Clear your hint yourself when the pod does not get its place within your time limit. Do not "
     "build on its being kept: from 1.35 on the scheduler clears it, and the nominator must hint "
     "again.",
-    source=f"KEP-5278 C6, {KEPT}; docs/findings/release-1-34-promises-to-keep-hints.md",
+    source=f"KEP-5278, {KEPT}; docs/findings/release-1-34-promises-to-keep-hints.md",
 )
 async def test_refused_binding_keeps_the_hint(arena: Arena) -> None:
     """An admission policy refuses bindings while a gated, hinted pod is released."""

@@ -2,7 +2,7 @@
 
 from hintbound.plugin import Arena, Capability, Feature, behaviour, nomination
 
-SOURCE = "kubernetes PodEligibleToPreemptOthers C8; measured 1.33.13-1.37.2"
+SOURCE = "kubernetes PodEligibleToPreemptOthers; measured 1.33.13-1.37.2"
 
 
 @behaviour(

@@ -17,7 +17,7 @@ KEEPS = 'version(scheduler, "==1.34") and gate(scheduler, NominatedNodeNameForEx
     affects=["nominator", "autoscaler"],
     advice="A nominator that plans for nodes to come hints again once the first has joined. An autoscaler "
     "may take the pod for any other that waits: after the first attempt no hint hides it.",
-    source="KEP-5278 C3, kubernetes#135007; measured 1.33.13-1.37.2",
+    source="KEP-5278, kubernetes#135007; measured 1.33.13-1.37.2",
 )
 async def test_hint_is_cleared_without_nodes(arena: Arena) -> None:
     """On a control plane of its own without any node a gated, hinted pod is released."""
@@ -37,7 +37,7 @@ async def test_hint_is_cleared_without_nodes(arena: Arena) -> None:
     affects=["nominator", "autoscaler"],
     advice="An autoscaler that skips nominated pods must not skip one whose nominated node does not exist. "
     "Do not build on the hint's being kept: from 1.35 on the scheduler clears it.",
-    source="KEP-5278 C3, kubernetes#133276; measured 1.34.0 and 1.34.4 with the gate on",
+    source="KEP-5278, kubernetes#133276; measured 1.34.0 and 1.34.4 with the gate on",
 )
 async def test_hint_is_kept_without_nodes(arena: Arena) -> None:
     """On a control plane of its own without any node a gated, hinted pod is released."""

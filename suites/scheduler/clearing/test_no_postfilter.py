@@ -16,7 +16,7 @@ OWN = [Capability.FAKE_NODES, Capability.OWN_SCHEDULER]
     affects=["nominator", "operator"],
     advice="Where preemption is switched off: watch for your hint to vanish and decide anew. Jobs that "
     "removed stale hints from pods that fit nowhere are no longer needed from 1.35 on.",
-    source="kubernetes#135007 C7; measured 1.35.4-1.37.2",
+    source="kubernetes#135007; measured 1.35.4-1.37.2",
 )
 async def test_hint_is_cleared_without_postfilter(arena: Arena) -> None:
     """A scheduler without PostFilter plugins gets a gated pod, hinted to a node that is too small."""
@@ -34,7 +34,7 @@ async def test_hint_is_cleared_without_postfilter(arena: Arena) -> None:
     affects=["nominator", "operator"],
     advice="Where preemption is switched off, clear hints of pods that are Unschedulable beyond your time "
     "limit yourself. From 1.35 on the scheduler does it: expect hints to vanish then.",
-    source="kubernetes handleSchedulingFailure C7; measured 1.33.13-1.34.4",
+    source="kubernetes handleSchedulingFailure; measured 1.33.13-1.34.4",
 )
 async def test_hint_is_kept_without_postfilter(arena: Arena) -> None:
     """A scheduler without PostFilter plugins gets a gated pod, hinted to a node that is too small."""
@@ -53,7 +53,7 @@ async def test_hint_is_kept_without_postfilter(arena: Arena) -> None:
     affects=["nominator", "scheduler"],
     advice="Do not rely on `preemptionPolicy: Never` to keep a hint. Where hints must outlive a failed "
     "attempt, keep DefaultPreemption in the profile, and watch the field in any case.",
-    source="kubernetes#135007 C7; measured 1.35.4-1.37.2",
+    source="kubernetes#135007; measured 1.35.4-1.37.2",
 )
 async def test_never_loses_the_hint_without_postfilter(arena: Arena) -> None:
     """A scheduler without PostFilter plugins gets a gated pod that never preempts, hinted to a node that is

@@ -12,7 +12,7 @@ SCHEDULER = "system:kube-scheduler"
     why="A hint that stays would hold its room and keep autoscalers from adding any (they skip nominated "
     "pods).",
     needs=[Capability.FAKE_NODES, Capability.AUDIT, Feature.HINTS, Feature.CONDITIONS],
-    source="KEP-5278 C2, kubernetes#89111; measured 1.33.13-1.37.2",
+    source="KEP-5278, kubernetes#89111; measured 1.33.13-1.37.2",
 )
 async def test_hint_is_cleared_with_the_condition(arena: Arena) -> None:
     """A gated pod is hinted to the only node, which is too small, and released; the scheduler's PATCHes are

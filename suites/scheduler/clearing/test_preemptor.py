@@ -2,7 +2,7 @@
 
 from hintbound.plugin import Arena, Capability, Feature, behaviour, nomination
 
-SOURCE = "kubernetes getLowerPriorityNominatedPods C9; measured 1.33.13-1.37.2"
+SOURCE = "kubernetes getLowerPriorityNominatedPods; measured 1.33.13-1.37.2"
 
 
 @behaviour(

@@ -11,8 +11,8 @@ NEEDS: list[Capability | Feature] = [
     Feature.CONDITIONS,
     Feature.UPSTREAM_DETAILS,
 ]
-CLEARED = "KEP-5278 C5, kubernetes#135007; measured 1.33.13-1.37.2"
-KEPT = "KEP-5278 C5, kubernetes#133276; measured 1.34.0 and 1.34.4 with the gate on"
+CLEARED = "KEP-5278, kubernetes#135007; measured 1.33.13-1.37.2"
+KEPT = "KEP-5278, kubernetes#133276; measured 1.34.0 and 1.34.4 with the gate on"
 HINT_AGAIN = "Watch PodScheduled of the pods that you hint: whenever it turns False write the hint anew."
 RELY_NOT = "Do not build on it: from 1.35 on the hint is cleared."
 

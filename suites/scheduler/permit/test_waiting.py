@@ -21,7 +21,7 @@ NEEDS: list[Capability | Feature] = [
     level="extended",
     applies=EXPECTS,
     needs=NEEDS,
-    source="KEP-5278 W2, Framework.WillWaitOnPermit; measured 1.34.0-1.37.2 with the gate on",
+    source="KEP-5278, Framework.WillWaitOnPermit; measured 1.34.0-1.37.2 with the gate on",
     affects=["scheduler", "autoscaler", "dashboard"],
     advice="Count the room of nominated pods as used; a co-scheduling plugin need not show it by itself.",
 )
@@ -70,7 +70,7 @@ async def test_node_is_hidden_on_permit(arena: Arena) -> None:
     level="extended",
     applies=f"not ({KEEPS})",
     needs=NEEDS,
-    source="KEP-5278 C6, kubernetes#135007; measured 1.33.13-1.37.2",
+    source="KEP-5278, kubernetes#135007; measured 1.33.13-1.37.2",
     affects=["nominator", "scheduler"],
     advice="Watch PodScheduled of the pods that you hint: whenever it turns False write the hint anew.",
 )
@@ -88,7 +88,7 @@ async def test_time_out_clears_the_hint(arena: Arena) -> None:
     level="extended",
     applies=KEEPS,
     needs=NEEDS,
-    source="KEP-5278 C6, kubernetes#133276; measured 1.34.0 and 1.34.4 with the gate on",
+    source="KEP-5278, kubernetes#133276; measured 1.34.0 and 1.34.4 with the gate on",
     affects=["nominator", "scheduler"],
     advice="Do not build on it: from 1.35 on the hint is cleared.",
 )

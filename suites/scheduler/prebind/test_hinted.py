@@ -17,7 +17,7 @@ EXPECTS = "gate(scheduler, NominatedNodeNameForExpectation)"
     advice="Take a value that is not yours for the scheduler's decision: do not write your hint again, the "
     "pod is being bound elsewhere. Without the gate your own value stays, though it says nothing "
     "any more.",
-    source="KEP-5278 W2; measured 1.34.0-1.37.2 with the gate on",
+    source="KEP-5278; measured 1.34.0-1.37.2 with the gate on",
 )
 async def test_unfit_hint_is_rewritten(arena: Arena) -> None:
     """A gated pod that a claim without a volume holds in PreBind is hinted to a node that is too small, and
@@ -110,7 +110,7 @@ async def test_outsiders_value_stays(arena: Arena) -> None:
     affects=["nominator", "dashboard"],
     advice="Do not wait for the scheduler to confirm a hint: when it is right there is no write before the "
     "binding. Whoever wrote the field stays its manager in managedFields.",
-    source="KEP-5278 W2; measured 1.34.0-1.37.2 with the gate on",
+    source="KEP-5278; measured 1.34.0-1.37.2 with the gate on",
 )
 async def test_fitting_hint_is_not_written_again(arena: Arena) -> None:
     """A gated pod that a claim without a volume holds in PreBind is hinted to its only node; the scheduler's

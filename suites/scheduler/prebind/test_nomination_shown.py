@@ -16,7 +16,7 @@ EXPECTS = "gate(scheduler, NominatedNodeNameForExpectation)"
     advice="An autoscaler must take the nominated node for used and not remove it. Dashboards show such a "
     "pod as `being placed`; a nominator must not take the value, which it did not write, for a "
     "foreign hint to fight.",
-    source="KEP-5278 W2, kubernetes#125491; measured 1.34.0-1.37.2 with the gate on",
+    source="KEP-5278, kubernetes#125491; measured 1.34.0-1.37.2 with the gate on",
 )
 async def test_node_is_shown_during_prebind(arena: Arena) -> None:
     """A claim without a volume holds a pod in PreBind until the test makes the volume; all recorded versions
@@ -44,7 +44,7 @@ async def test_node_is_shown_during_prebind(arena: Arena) -> None:
     advice="SchedulerAsyncAPICalls may be switched on without losing sight of pods in PreBind that wait "
     "for long. Do not require to see each value: one that is overtaken at once may never be "
     "written.",
-    source="KEP-5278 W2, KEP-5229; measured 1.34.0-1.37.2 with both gates on",
+    source="KEP-5278, KEP-5229; measured 1.34.0-1.37.2 with both gates on",
 )
 async def test_node_is_shown_by_asynchronous_calls(arena: Arena) -> None:
     """A scheduler with asynchronous API calls gets a pod that a claim without a volume holds in PreBind."""

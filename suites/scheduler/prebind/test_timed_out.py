@@ -30,7 +30,7 @@ IMPATIENT = {"profiles": [{"pluginConfig": [{"name": "VolumeBinding", "args": AR
     advice="An autoscaler must not remove the node at once when the nomination goes: the pod's volume may "
     "be pinned to it, and the next attempt nominates it again. Releases before 1.36 clear later or "
     "not at all.",
-    source="KEP-5278 C6, kubernetes#135007; measured 1.36.3 and 1.37.2 with the gate on",
+    source="KEP-5278, kubernetes#135007; measured 1.36.3 and 1.37.2 with the gate on",
 )
 async def test_failure_clears(arena: Arena) -> None:
     """A scheduler that gives PreBind little time gets a pod whose volume never comes."""
@@ -62,7 +62,7 @@ async def test_failure_clears(arena: Arena) -> None:
     affects=["autoscaler", "dashboard", "operator"],
     advice="A nomination that outlives a FailedScheduling event with reason SchedulerError is not to be "
     "relied on. Where it matters, go on to 1.36, which clears it each time.",
-    source="KEP-5278 C6, kubernetes#135007; measured 1.35.4 with the gate on",
+    source="KEP-5278, kubernetes#135007; measured 1.35.4 with the gate on",
 )
 async def test_second_failure_clears(arena: Arena) -> None:
     """A scheduler that gives PreBind little time gets a pod whose volume never comes, and fails it twice."""
@@ -94,7 +94,7 @@ async def test_second_failure_clears(arena: Arena) -> None:
     advice="Do not take a nomination for a sign of progress: look for FailedScheduling events as well. "
     "From 1.35 on the nomination goes when PreBind fails; a plan that relies on it must then be "
     "made anew.",
-    source="KEP-5278 C6, kubernetes#133276; measured 1.34.0 and 1.34.4 with the gate on",
+    source="KEP-5278, kubernetes#133276; measured 1.34.0 and 1.34.4 with the gate on",
 )
 async def test_failure_keeps(arena: Arena) -> None:
     """A scheduler that gives PreBind little time gets a pod whose volume never comes, and fails it three

@@ -10,7 +10,7 @@ SCHEDULER = "system:kube-scheduler"
     must="The PATCH that nominates a preemptor says Unschedulable as well.",
     why="A version with the one and not the other makes autoscalers add a node that nobody needs.",
     needs=[Capability.FAKE_NODES, Capability.AUDIT, Feature.PREEMPTION, Feature.CONDITIONS],
-    source="KEP-5278 W1, kubernetes#89111; measured 1.33.13-1.37.2",
+    source="KEP-5278, kubernetes#89111; measured 1.33.13-1.37.2",
 )
 async def test_the_patch_that_nominates_says_why(arena: Arena) -> None:
     """A preemptor takes the only node; the scheduler's PATCHes are read from the audit log."""

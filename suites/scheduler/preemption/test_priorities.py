@@ -15,7 +15,7 @@ SKIPS = (
     "lower priority to that node.",
     why="A nomination is a place in a queue: who watches it must expect to see it go to somebody else.",
     needs=[Capability.FAKE_NODES, Feature.PREEMPTION],
-    source="kubernetes getLowerPriorityNominatedPods (C9); measured 1.33.13-1.37.2",
+    source="kubernetes getLowerPriorityNominatedPods; measured 1.33.13-1.37.2",
 )
 async def test_higher_preemptor_takes_over(arena: Arena) -> None:
     """Finalizers hold two victims; a preemptor that needs the room of one waits, then a higher one arrives

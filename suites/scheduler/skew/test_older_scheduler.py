@@ -45,7 +45,7 @@ async def test_older_scheduler_takes_the_hint(arena: Arena) -> None:
     severity="hazard",
     applies=OLDER_HIDES,
     needs=[*NEEDS, Feature.VOLUMES],
-    source=f"KEP-5278 W2, Kubernetes version skew policy; {MEASURED} up to 1.35.4",
+    source=f"KEP-5278, Kubernetes version skew policy; {MEASURED} up to 1.35.4",
     affects=["autoscaler", "operator"],
     advice="Let an autoscaler rely on the field only when every scheduler is upgraded as well, not as soon "
     "as the apiserver says 1.35.",
@@ -65,7 +65,7 @@ async def test_older_scheduler_hides_the_node(arena: Arena) -> None:
     level="extended",
     applies=OLDER_SHOWS,
     needs=[*NEEDS, Feature.VOLUMES],
-    source="KEP-5278 W2, Kubernetes version skew policy; measured with 1.35.4 beside 1.36.3, and with 1.36.3 "
+    source="KEP-5278, Kubernetes version skew policy; measured with 1.35.4 beside 1.36.3, and with 1.36.3 "
     "beside 1.37.2",
     affects=["autoscaler", "operator"],
     advice="Nothing is to be done, as long as neither scheduler has the gate turned off.",

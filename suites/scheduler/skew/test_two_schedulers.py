@@ -16,7 +16,7 @@ GATE = "NominatedNodeNameForExpectation"
     affects=["autoscaler", "operator"],
     advice="Set the gate alike on all schedulers of a cluster. Where they differ, an autoscaler can rely "
     "on nominations in PreBind only for pods whose schedulerName belongs to one that has it on.",
-    source="KEP-5278 W2; measured 1.34.0-1.37.2",
+    source="KEP-5278; measured 1.34.0-1.37.2",
 )
 async def test_each_scheduler_follows_its_gate(arena: Arena) -> None:
     """Two schedulers, gate on and off, each place a pod that a claim without a volume holds in PreBind; its
