@@ -117,7 +117,7 @@ def test_interrupted_build_ends_go_and_leaves_nothing(fake_go: FakeGo) -> None:
     process = run_python(FETCH_ETCD, FAKE_GO_SECONDS="60")
     wait_until(fake_go.builds)
     process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=10)
+    _, stderr = process.communicate(timeout=60)
 
     assert process.returncode == 130, stderr
     assert stderr.endswith("hintbound: interrupted.\n")
@@ -135,7 +135,7 @@ def test_two_runs_build_once_and_the_second_says_that_it_waits(fake_go: FakeGo, 
     assert second.stderr is not None
     assert "another hintbound is getting etcd" in second.stderr.readline()
     held.unlink()
-    outputs = [process.communicate(timeout=20) for process in (first, second)]
+    outputs = [process.communicate(timeout=60) for process in (first, second)]
 
     assert [process.returncode for process in (first, second)] == [0, 0], outputs
     assert len(fake_go.builds()) == 1
@@ -150,7 +150,7 @@ def test_second_run_builds_when_the_first_is_killed(fake_go: FakeGo) -> None:
     assert "another hintbound is getting" in second.stderr.readline()
     first.kill()
     first.communicate()
-    output = second.communicate(timeout=20)
+    output = second.communicate(timeout=60)
 
     assert second.returncode == 0, output
     assert len(fake_go.builds()) == 2

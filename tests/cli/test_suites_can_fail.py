@@ -107,6 +107,7 @@ def broken_copy(folder: Path, breaks: dict[str, Break]) -> Path:
     """The suites with these behaviours broken, all of them applying everywhere."""
     shutil.copytree(data.folder("suites") / "apiserver", folder / "apiserver")
     shutil.copytree(data.folder("suites") / "scheduler", folder / "scheduler")
+    shutil.copy(data.folder("suites") / catalogue.FILE, folder)  # so that it may have hintbound's ids
     (folder / "conftest.py").write_text(IMPATIENT)
     files = {
         entry.behaviour.id: folder / Path(entry.file.partition("::")[0]).relative_to("suites")

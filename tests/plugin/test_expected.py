@@ -205,7 +205,7 @@ WRONG = {
     "a day in words": (KNOWN.replace("2999-12-31", "soon"), ":4: expected[0].expires is 'soon', not a day."),
     "an issue that is none": (KNOWN.replace("https://example.com/17", "17"), ":4: '17' is no address."),
     "an issue that cannot be read": (
-        KNOWN.replace("https://example.com/17", "'https://[::1'"),
+        KNOWN.replace("https://example.com/17", "https://[::1"),
         ":4: 'https://[::1' is no address. Write https://...",
     ),
     "twice the same": (KNOWN + KNOWN, ":5: T-FAIL stands there twice, first at "),
