@@ -73,8 +73,11 @@ def _cancel_once(*signals: signal.Signals) -> None:
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         for number in signals:
-            signal.signal(number, signal.SIG_IGN)
+            signal.signal(number, heard)
         loop.call_soon_threadsafe(task.cancel)
+
+    def heard(_number: int, _frame: FrameType | None) -> None:
+        """Not SIG_IGN: Python complains of a signal that came before that and is looked at after it."""
 
     for number in signals:
         signal.signal(number, interrupt)
