@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from types import FrameType, TracebackType
 from typing import Final
 
 _NEAREST: Final = 3
@@ -23,6 +24,24 @@ class CannotStart(Exception):
 
     def __str__(self) -> str:
         return f"{self.message} {self.next_step}".rstrip()
+
+
+def cause(error: Exception) -> str:
+    """Why the system refused, as a part of a sentence: `no such file or directory`."""
+    return (getattr(error, "strerror", None) or str(error)).lower()
+
+
+def line_of(error: BaseException, ours: Callable[[FrameType], bool]) -> str:
+    """`FILE:LINE` of the innermost of our frames in which an error came up; empty when none took part."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno}"
+    place = ""
+    trace: TracebackType | None = error.__traceback__
+    while trace is not None:
+        if ours(trace.tb_frame):
+            place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
 
 
 def one_of(kind: str, wrong: str, right: Sequence[str], *, listing: str = "") -> CannotStart:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from importlib.metadata import EntryPoint, distributions, entry_points
-from types import TracebackType
+from typing import Any
 
-from hintbound.errors import CannotStart, one_of
+from hintbound.errors import CannotStart, line_of, one_of
 
 
 class Group(StrEnum):
@@ -56,6 +56,13 @@ class Extension:
         except BaseException as error:  # also SystemExit, and pytest.skip where it is imported
             raise self.failed("cannot be loaded", error) from error
 
+    def load_callable(self, given: str) -> Callable[..., Any]:
+        """The same, which must be one that can be called with what is `given`. Raises CannotStart."""
+        found = self.load()
+        if not callable(found):
+            raise self.wrong(f"is {type(found).__name__}: nothing that can be called with {given}.")
+        return found
+
     def failed(self, what: str, error: BaseException) -> CannotStart:
         """The error for code of the package that raised one: names it, and its line."""
         place = self.place(error)
@@ -71,16 +78,8 @@ class Extension:
 
     def place(self, error: BaseException) -> str:
         """`FILE:LINE` of the package's own code in which an error came up; empty when none took part."""
-        if isinstance(error, SyntaxError) and error.filename:
-            return f"{error.filename}:{error.lineno}"
         package = self.value.partition(":")[0].partition(".")[0]
-        place = ""
-        trace: TracebackType | None = error.__traceback__
-        while trace is not None:
-            if trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] == package:
-                place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
-            trace = trace.tb_next
-        return place
+        return line_of(error, lambda frame: frame.f_globals.get("__name__", "").partition(".")[0] == package)
 
 
 def installed(group: Group) -> list[Extension]:

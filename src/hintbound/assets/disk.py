@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from hintbound.errors import CannotStart
+from hintbound.errors import CannotStart, cause
 
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FORBIDDEN: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -41,7 +41,7 @@ def refusal(error: OSError, place: Path, *, deed: str = "written") -> CannotStar
     """The clear line for an error of the disk at `place`."""
     if error.errno in _FULL:
         return full(place)
-    reason = (error.strerror or str(error)).lower()
+    reason = cause(error)
     spot = error.filename if isinstance(error.filename, str) else place
     remedy = "readable" if deed == "read" else "writable"
     return CannotStart(

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from hintbound.assets import proof
-from hintbound.errors import CannotStart
+from hintbound.errors import CannotStart, cause
 
 VARIABLE = "HINTBOUND_ASSETS"
 
@@ -27,7 +27,7 @@ def folder() -> Path | None:
         next(path.iterdir(), None)
     except OSError as error:
         raise CannotStart(
-            f"{VARIABLE}={chosen} cannot be read: {(error.strerror or str(error)).lower()}.",
+            f"{VARIABLE}={chosen} cannot be read: {cause(error)}.",
             next_step=f"Point it at a folder of Kubernetes programs, or unset {VARIABLE}.",
         ) from error
     return path

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from hintbound.errors import cause
 from hintbound.protocol import Seconds
 
 _TIMEOUT: Final[Seconds] = 30
@@ -48,9 +49,7 @@ def _ask(program: Path, _mtime_ns: int, _size: int) -> str:
             check=False,
         )
     except OSError as error:
-        raise NotRunnableError(
-            f"{program} cannot be run: {(error.strerror or str(error)).lower()}"
-        ) from error
+        raise NotRunnableError(f"{program} cannot be run: {cause(error)}") from error
     except subprocess.TimeoutExpired as error:
         raise NotRunnableError(f"{program} --version did not answer in {_TIMEOUT:.0f} s") from error
     found = _VERSION.search(answer.stdout)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Self
 import click
 
 from hintbound.clusters.embedded.guard import Guard
-from hintbound.errors import CannotStart, one_of
+from hintbound.errors import CannotStart, cause, one_of
 from hintbound.protocol import EXIT_CODES, ExitCode, worst
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _writable(folder: Path) -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except (OSError, ValueError) as error:
-        why = (getattr(error, "strerror", None) or str(error)).lower()
+        why = cause(error)
         raise CannotStart(
             f"nothing can be written into {folder}: {why}.", next_step="Name another folder: --into DIR."
         ) from error

@@ -81,11 +81,7 @@ def open_installed(spec: ClusterSpec, asked: Asked) -> Cluster:
 
 def load(extension: Extension) -> ClusterFactory:
     """The factory that an entry point stands for. Raises CannotStart."""
-    found = extension.load()
-    if not callable(found):
-        raise extension.wrong(f"is {type(found).__name__}: nothing that can be called with a SPEC.")
-    factory: ClusterFactory = found
-    return factory
+    return extension.load_callable("a SPEC")
 
 
 def not_started(spec: ClusterSpec, error: Exception) -> Exception:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import yaml
 
-from hintbound.errors import CannotStart, one_of
+from hintbound.errors import CannotStart, cause, one_of
 
 LARGEST: Final = 1024 * 1024
 """Bytes: nobody writes more by hand."""
@@ -138,7 +138,7 @@ def read(file: Path) -> Part:
     try:
         stored = _bytes(file)
     except (OSError, ValueError) as error:  # ValueError: a name with a NUL
-        why = (getattr(error, "strerror", None) or str(error)).lower()
+        why = cause(error)
         raise CannotStart(
             f"{ascii(str(file)) if isinstance(error, ValueError) else file} cannot be read: {why}.",
             next_step="Name a file that can.",

@@ -74,11 +74,7 @@ class Faults:
 
 def load(extension: Extension) -> Factory:
     """The factory that an entry point stands for. Raises CannotStart."""
-    found = extension.load()
-    if not callable(found):
-        raise extension.wrong(f"is {type(found).__name__}: nothing that can be called with an arena.")
-    factory: Factory = found
-    return factory
+    return extension.load_callable("an arena")
 
 
 def _plain(value: object) -> object:

@@ -6,10 +6,10 @@ import asyncio
 import sysconfig
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 
 import hintbound
 from hintbound import data
+from hintbound.errors import line_of
 
 _OURS = Path(hintbound.__file__).parent
 _ASYNCIO = Path(asyncio.__file__).parent
@@ -44,13 +44,4 @@ def _package(path: Path, root: Path) -> str | None:
 
 def where_raised(error: BaseException, test: str) -> str:
     """`FILE:LINE` of the suite's code in which an error came up; empty when none of it took part."""
-    if isinstance(error, SyntaxError) and error.filename:
-        return f"{error.filename}:{error.lineno}"
-    place = ""
-    trace: TracebackType | None = error.__traceback__
-    while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
-        if is_of_suite(file, test):
-            place = f"{file}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    return place
+    return line_of(error, lambda frame: is_of_suite(frame.f_code.co_filename, test))

@@ -34,6 +34,7 @@ _OURS = "suites"
 def settings(config: pytest.Config, collected: Collection[str]) -> Settings:
     """Read the options. `collected`: the ids of all behaviours that were found. Raises CannotStart."""
     option = config.option
+    whom = subject(config)
     cluster = spec.parse(DEFAULT_CLUSTER if option.hintbound_cluster is None else option.hintbound_cluster)
     reports = Path(option.hintbound_reports) if option.hintbound_reports else _default_reports()
     return Settings(
@@ -46,8 +47,8 @@ def settings(config: pytest.Config, collected: Collection[str]) -> Settings:
         expected=_expected(option.hintbound_xfails),
         known=frozenset((*collected, *catalogue.own_ids())),
         elsewhere=not _whole_suites(config),
-        selection=_selection(config),
-        subject=subject(config),
+        selection=_selection(config, whom),
+        subject=whom,
     )
 
 
@@ -78,17 +79,16 @@ def subject(config: pytest.Config) -> Subject | None:
     return None if path is None else subjects.read(Path(path))
 
 
-def _selection(config: pytest.Config) -> tuple[str, ...]:
+def _selection(config: pytest.Config, whom: Subject | None) -> tuple[str, ...]:
     """What limits the run: paths that are not the whole of hintbound's suites, and single behaviours."""
     option = config.option
     named = [f"--behaviour={wanted}" for wanted in option.hintbound_behaviours or ()]
-    return (*_paths(config), *named, *(f"{flag}={value}" for flag, value in _pytests_own(option)))
+    return (*_paths(config, whom), *named, *(f"{flag}={value}" for flag, value in _pytests_own(option)))
 
 
-def _paths(config: pytest.Config) -> list[str]:
+def _paths(config: pytest.Config, whom: Subject | None) -> list[str]:
     """The suites that were named; none for the whole of hintbound's."""
     suites = data.folder("suites").resolve()
-    whom = subject(config)
     whole = {suites, suites / subjects.SUITES[whom.kind]} if whom else {suites}
     paths = [arg for arg in config.args if Path(arg.partition("::")[0]).resolve() not in whole]
     return [_within(suites, arg) for arg in paths]
@@ -132,7 +132,7 @@ def select(
     wanted = {behaviour.upper() for behaviour in config.option.hintbound_behaviours or ()}
     known = [behaviour.id for _, behaviour in found]
     if found and (missing := sorted(wanted - set(known))):
-        listing = shlex.join(["hintbound", "list", "behaviours", *_paths(config)])
+        listing = shlex.join(["hintbound", "list", "behaviours", *_paths(config, subject(config))])
         raise one_of("behaviour", missing[0], sorted(known), listing=listing)
     level = profile(config)
     chosen, left_out = [], []

@@ -9,7 +9,7 @@ from typing import Final
 from xml.etree import ElementTree as ET
 
 from hintbound.protocol import Severity, Verdict
-from hintbound.report.model import ExpectedFailure, Outcome, Run
+from hintbound.report.model import EXPECTED_FAIL, ExpectedFailure, Outcome, Run
 from hintbound.report.words import one_line, sentence
 
 FILE: Final = "junit.xml"
@@ -68,7 +68,7 @@ def _case(suite: ET.Element, run: Run, outcome: Outcome, name: str) -> None:
     )
     reason = one_line(outcome.reason)
     if outcome.expected:  # CI systems know no failure that does not count
-        _told(case, "skipped", "expected-fail", f"EXPECTED_FAIL: {outcome.expected}: {reason}", outcome)
+        _told(case, "skipped", EXPECTED_FAIL, f"EXPECTED_FAIL: {outcome.expected}: {reason}", outcome)
         return
     match outcome.verdict:
         case Verdict.FAIL:

@@ -131,6 +131,11 @@ class Outcome:
         """What it counts as in the verdict of a run."""
         return Verdict.PASS if self.expected else self.verdict
 
+    @property
+    def shown(self) -> str:
+        """How reports name what it came to: its verdict, or that its failure was expected."""
+        return EXPECTED_FAIL if self.expected else self.verdict
+
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
@@ -147,7 +152,7 @@ class Statistics:
     @classmethod
     def of(cls, outcomes: Iterable[Outcome]) -> Statistics:
         """Count."""
-        counts = Counter(EXPECTED_FAIL if outcome.expected else outcome.verdict for outcome in outcomes)
+        counts = Counter(outcome.shown for outcome in outcomes)
         return cls(*(counts[verdict] for verdict in _COUNTED))
 
     def items(self) -> list[tuple[str, int]]:

@@ -11,7 +11,7 @@ from typing import Final
 
 from hintbound import data
 from hintbound.clusters.gatesets import GATE_SETS
-from hintbound.errors import CannotStart
+from hintbound.errors import CannotStart, cause
 from hintbound.protocol import Verdict
 from hintbound.report.matrix import Cell, Matrix
 
@@ -36,7 +36,7 @@ def read(folder: Path) -> Matrix | None:
         return None
     except OSError as error:
         raise CannotStart(
-            f"{file} cannot be read: {(error.strerror or str(error)).lower()}.",
+            f"{file} cannot be read: {cause(error)}.",
             next_step="Make it anew: hintbound matrix.",
         ) from error
     except CannotStart as error:

@@ -35,7 +35,7 @@ def worst_first(outcomes: Iterable[Outcome]) -> list[Outcome]:
     return sorted(
         outcomes,
         key=lambda o: (
-            _WORST_FIRST.index(EXPECTED_FAIL if o.expected else o.verdict),
+            _WORST_FIRST.index(o.shown),
             o.severity is Severity.HAZARD,
         ),
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from hintbound.clusters.embedded.process import ComponentDied
-from hintbound.errors import CannotStart
+from hintbound.errors import CannotStart, cause
 from hintbound.subjects import Subject
 
 _GATE_HELP: Final = re.compile(r"\b(\w+)=true\|false")
@@ -47,7 +47,7 @@ def why_not(error: Exception, folder: Path, subject: Subject | None = None) -> C
         what, next_step = _BY_NUMBER[error.errno]
         return CannotStart(f"the control plane did not start: {what}.", next_step=next_step)
     if isinstance(error, OSError):
-        what = (error.strerror or str(error)).lower()
+        what = cause(error)
         return CannotStart(f"cannot prepare a control plane in {folder}: {what}.", next_step=_FREE_SPACE)
     return CannotStart(f"the control plane did not start: {error}")
 

@@ -24,7 +24,7 @@ import platformdirs
 from filelock import FileLock
 
 from hintbound.clusters.embedded.identity import ProcessId
-from hintbound.errors import CannotStart, one_of
+from hintbound.errors import CannotStart, cause, one_of
 from hintbound.protocol import Seconds
 
 _FILE: Final = "cluster.json"
@@ -83,7 +83,7 @@ def create(name: str | None, *, spec: str) -> Path:
             draft.rename(folder)
     except OSError as error:
         raise CannotStart(
-            f"cannot make {folder}: {_why(error)}.", next_step="Free space there, or set HINTBOUND_STATE."
+            f"cannot make {folder}: {cause(error)}.", next_step="Free space there, or set HINTBOUND_STATE."
         ) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
@@ -224,10 +224,6 @@ def _taken(name: str) -> CannotStart:
 
 def _unreadable(error: OSError) -> CannotStart:
     return CannotStart(
-        f"cannot read the clusters in {root()}: {_why(error)}.",
+        f"cannot read the clusters in {root()}: {cause(error)}.",
         next_step="Mend that, or set HINTBOUND_STATE.",
     )
-
-
-def _why(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()
