@@ -38,6 +38,9 @@ replace k8s.io/client-go => k8s.io/client-go v0.36.5
 tool k8s.io/kubernetes/cmd/kube-apiserver
 tool k8s.io/kubernetes/cmd/kube-controller-manager
 tool k8s.io/kubernetes/cmd/kube-scheduler
+tool k8s.io/kubernetes/cmd/kubelet
+tool k8s.io/kubernetes/cmd/kubeadm
+tool k8s.io/kubernetes/cmd/kubectl
 """
 
 
@@ -75,9 +78,10 @@ def test_every_pin_replaces_all_staging_modules_by_its_own_release(version: str)
     assert {(name, name, f"v0.{version.removeprefix('1.')}") for name, *_ in replaced} == set(replaced)
     assert re.search(rf"k8s\.io/kubernetes v{re.escape(version)}\b", go_mod)
     assert re.search(r"^godebug default=go1\.", go_mod, re.MULTILINE)
-    assert re.findall(r"^tool k8s\.io/kubernetes/cmd/(\S+)", go_mod, re.MULTILINE) == sorted(
-        pins.CONTROL_PLANE
-    )
+    assert re.findall(r"^tool k8s\.io/kubernetes/cmd/(\S+)", go_mod, re.MULTILINE) == [
+        *sorted(pins.CONTROL_PLANE),
+        *pins.NODE,
+    ]
 
 
 def test_build_id_follows_pin_and_flags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

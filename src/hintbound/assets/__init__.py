@@ -15,8 +15,10 @@ from hintbound.assets.resolve import (
     etcd,
     faulty_scheduler,
     from_source,
+    kind,
     kwok,
     kwokctl,
+    node,
     pinned_version,
 )
 
@@ -30,8 +32,10 @@ __all__ = [
     "etcd",
     "faulty_scheduler",
     "from_source",
+    "kind",
     "kwok",
     "kwokctl",
+    "node",
     "older_minor",
     "pinned_version",
     "resolve_version",

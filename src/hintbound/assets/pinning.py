@@ -10,7 +10,7 @@ from typing import Final
 
 from hintbound import data
 from hintbound.assets import build, cache, command, disk, toolchain
-from hintbound.assets.pins import CONTROL_PLANE, go_line
+from hintbound.assets.pins import CONTROL_PLANE, NODE, go_line
 from hintbound.assets.progress import Show, Task
 from hintbound.errors import CannotStart
 
@@ -61,7 +61,7 @@ def go_mod(version: str, upstream: str) -> str:
             *godebug,
             f"require k8s.io/kubernetes v{version}",
             *(f"replace {name} => {name} v0.{version.removeprefix('1.')}" for name in staging),
-            *(f"tool k8s.io/kubernetes/cmd/{kind}" for kind in CONTROL_PLANE),
+            *(f"tool k8s.io/kubernetes/cmd/{name}" for name in (*CONTROL_PLANE, *NODE)),
             "",
         ]
     )

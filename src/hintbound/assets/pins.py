@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +19,8 @@ DEFAULT_VERSION: Final = "1.35"
 """What runs when nobody chose: the first minor with both gates on by default."""
 
 CONTROL_PLANE: Final = (ComponentKind.APISERVER, ComponentKind.CONTROLLER_MANAGER, ComponentKind.SCHEDULER)
+NODE: Final = ("kubelet", "kubeadm", "kubectl")
+"""What a kind node has beside them."""
 FLAGS: Final = ("-trimpath", "-buildvcs=false")
 FAULTY_SCHEDULER: Final = "faulty-scheduler"
 PER_VERSION: Final = ("kubernetes", FAULTY_SCHEDULER)
@@ -47,9 +49,14 @@ class Pin:
     """Go build tags."""
 
     @property
+    def is_kubernetes(self) -> bool:
+        """Whether there is an official release to download its programs from."""
+        return self.name.partition("-")[0] == "kubernetes"
+
+    @property
     def title(self) -> str:
         """How people call it."""
-        return f"{'Kubernetes' if self.name == 'kubernetes' else self.name} {self.version}"
+        return f"{self.name.capitalize() if self.is_kubernetes else self.name} {self.version}"
 
     @property
     def go(self) -> str:
@@ -140,6 +147,20 @@ def older_minor(version: str) -> str:
     return resolve_version(f"{major}.{minor - 1}")
 
 
+def node(version: str) -> Pin:
+    """What a kind node of an exact version needs beside its control plane."""
+    return replace(
+        kubernetes(version),
+        name="kubernetes-node",
+        programs={name: f"k8s.io/kubernetes/cmd/{name}" for name in NODE},
+    )
+
+
+def kind() -> Pin:
+    """The pinned kind."""
+    return _single("kind", folder="kind", module="sigs.k8s.io/kind", package="sigs.k8s.io/kind")
+
+
 def etcd() -> Pin:
     """The pinned etcd."""
     return _single(
@@ -162,8 +183,8 @@ def kwokctl() -> Pin:
 def everything() -> Iterable[Pin]:
     """Every pin there is."""
     for version in versions():
-        yield from (kubernetes(version), faulty_scheduler(version))
-    yield from (etcd(), kwok(), kwokctl())
+        yield from (kubernetes(version), faulty_scheduler(version), node(version))
+    yield from (etcd(), kwok(), kwokctl(), kind())
 
 
 def version_ldflags(version: str, *, tree: str, commit: str = "") -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
@@ -14,6 +14,11 @@ from hintbound.errors import cause
 from hintbound.protocol import Seconds
 
 _TIMEOUT: Final[Seconds] = 30
+_QUESTIONS: Final[Mapping[str, Sequence[str]]] = {
+    "kubeadm": ("version", "--output=short"),
+    "kubectl": ("version", "--client"),
+}
+"""How programs are asked that do not know `--version`."""
 _VERSION: Final = re.compile(r"(?<![\w.])v?(\d+\.\d+\.\d+[\w.+-]*)")
 
 
@@ -40,7 +45,7 @@ def reported_version(program: Path) -> str:
 def _ask(program: Path, _mtime_ns: int, _size: int) -> str:
     try:
         answer = subprocess.run(
-            [program, "--version"],
+            [program, *_QUESTIONS.get(program.name, ("--version",))],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,6 +100,19 @@ def kwokctl(*, show: Show | None = None) -> Path:
     return _program(pins.kwokctl, "kwok", show)
 
 
+def kind(*, show: Show | None = None) -> Path:
+    """The kind program: the one on PATH, else the pinned one. Raises CannotStart."""
+    found = shutil.which("kind")
+    return Path(found) if found else _program(pins.kind, "kind", show)
+
+
+def node(version: str, *, show: Show | None = None) -> Mapping[str, Path]:
+    """kubelet, kubeadm and kubectl of a version, for a node image. Raises CannotStart."""
+    exact = pins.resolve_version(version)
+    entry = _pinned(pins.node(exact), show or for_stderr())
+    return {name: entry.file(name) for name in pins.NODE}
+
+
 def from_source(folder: Path | str, *, show: Show | None = None) -> tuple[str, Binaries]:
     """Version and programs of a Kubernetes checkout, built once per content of it. Raises CannotStart."""
     version, paths = source.control_plane(Path(folder), show or for_stderr())
@@ -127,7 +141,7 @@ def _pinned(pin: Pin, show: Show) -> cache.Entry:
 
 
 def _make(pin: Pin, folder: Path, show: Show) -> Made:
-    made = _download(pin, folder, show) if pin.name == "kubernetes" else "no official download"
+    made = _download(pin, folder, show) if pin.is_kubernetes else "no official download"
     if isinstance(made, str):
         made = _build(pin, folder, show, instead_of=made)
     try:
@@ -164,6 +178,6 @@ def _build(pin: Pin, folder: Path, show: Show, *, instead_of: str) -> Made:
             f"{pin.title} can be neither downloaded ({instead_of}) nor built: {error.message}",
             next_step=f"{error.next_step} Or set HINTBOUND_ASSETS to a folder with the binaries.",
         ) from error
-    if pin.name == "kubernetes":
+    if pin.is_kubernetes:
         show.say(f"{instead_of}; {pin.title} is built from source, which takes some minutes")
     return build.pin(pin, folder, tools, show)

@@ -1,5 +1,5 @@
-"""Control planes behind one Protocol: `embedded` (local processes), `existing` (the user's own), and what
-installed packages provide.
+"""Control planes behind one Protocol: `embedded` (local processes), `kind` (containers), `existing` (the
+user's own), and what installed packages provide.
 
 A provider is one module here; `open_cluster` makes the cluster that a SPEC asks for.
 """
@@ -61,10 +61,17 @@ def open_cluster(
         return existing
     if spec.provider not in PROVIDERS:
         return open_installed(spec, Asked(name, logs, listener, frozenset(needs), subject))
-    from hintbound.clusters.embedded.cluster import EmbeddedCluster
     from hintbound.clusters.embedded.options import Options
 
     options = Options(name=name, logs=logs, listener=listener, needs=frozenset(needs), subject=subject)
+    if spec.provider == "kind":
+        from hintbound.clusters.kind.cluster import KindCluster
+
+        in_kind = KindCluster(spec, options)
+        in_kind.resolve()
+        return in_kind
+    from hintbound.clusters.embedded.cluster import EmbeddedCluster
+
     embedded = EmbeddedCluster(spec, options)
     embedded.resolve()
     return embedded

@@ -9,6 +9,8 @@ from hintbound.errors import CannotStart
 from hintbound.kube import resources
 from hintbound.kube.client import Client
 from hintbound.kube.resources import Resource
+from hintbound.kube.watch import ADDED
+from hintbound.protocol import Seconds
 
 SERVICE_ACCOUNTS: Final = Resource("", "v1", "serviceaccounts", "ServiceAccount", namespaced=True)
 _REVIEWS: Final = Resource(
@@ -25,6 +27,7 @@ _NEEDED: Final[tuple[tuple[Resource, str, str], ...]] = (
     (SERVICE_ACCOUNTS, "", "list watch"),
 )
 """For the actors and for KWOK, which all are the same user there."""
+_USABLE_WITHIN: Final[Seconds] = 30.0
 
 
 async def check(client: Client) -> None:
@@ -38,6 +41,33 @@ async def check(client: Client) -> None:
     if missing:
         refused = "; ".join(f"{what}: {', '.join(verbs)}" for what, verbs in missing.items())
         raise CannotStart(f"its user may not ({refused}).", next_step="Grant that, or use another context.")
+
+
+async def usable(client: Client, namespace: str) -> None:
+    """Wait for the service account `default` of a new namespace: without it the apiserver refuses every pod.
+
+    Raises TimeoutError, KubeError.
+    """
+    try:
+        async with asyncio.timeout(_USABLE_WITHIN):
+            while not await _has_account(client, namespace):
+                pass
+    except TimeoutError:
+        raise TimeoutError(
+            f"namespace {namespace} got no service account `default` within {_USABLE_WITHIN:g} s"
+        ) from None
+
+
+async def _has_account(client: Client, namespace: str) -> bool:
+    """False when the watch ended before it was seen; a new one tells again what there is."""
+    name = "metadata.name=default"
+    async with client.watch(SERVICE_ACCOUNTS, namespace=namespace, field_selector=name) as watch:
+        async for event in watch:
+            if error := watch.error_in(event):
+                raise error
+            if event.type == ADDED:
+                return True
+    return False
 
 
 async def _may(client: Client, resource: Resource, subresource: str, verb: str) -> bool:

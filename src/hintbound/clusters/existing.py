@@ -44,13 +44,11 @@ from hintbound.kube.connection import Connection
 from hintbound.kube.errors import AlreadyExists, ApiError, KubeError
 from hintbound.kube.exchange import Tap
 from hintbound.kube.metrics import component_version, feature_gates
-from hintbound.kube.watch import ADDED
 from hintbound.protocol import Actor, ComponentKind, Seconds
 from hintbound.subjects import Subject
 
 _USER_AGENT: Final = "hintbound"
 _RUN_LABEL: Final = "hintbound.dev/run"
-_USABLE_WITHIN: Final[Seconds] = 30.0
 _HEARD_WITHIN: Final[Seconds] = 60.0
 """How long a subject may take for its first pod: it may just be becoming the leader."""
 _LOOK: Final[Seconds] = 0.1
@@ -147,18 +145,8 @@ class ExistingCluster:
             raise
 
     async def usable(self, namespace: str) -> None:
-        """Wait for its service account `default`: without it the apiserver refuses every pod.
-
-        Raises TimeoutError, KubeError.
-        """
-        try:
-            async with asyncio.timeout(_USABLE_WITHIN):
-                while not await self._has_account(namespace):
-                    pass
-        except TimeoutError:
-            raise TimeoutError(
-                f"namespace {namespace} got no service account `default` within {_USABLE_WITHIN:g} s"
-            ) from None
+        """Wait until pods can be created in a new namespace. Raises TimeoutError, KubeError."""
+        await access.usable(self._clients[0], namespace)
 
     async def close(self) -> None:
         """Stop KWOK, remove what we made. May be called twice."""
@@ -225,19 +213,6 @@ class ExistingCluster:
     async def remove(self, component: Component) -> None:
         """Not offered: see the capabilities."""
         raise NotImplementedError(Capability.OWN_SCHEDULER)
-
-    async def _has_account(self, namespace: str) -> bool:
-        """False when the watch ended before it was seen; a new one tells again what there is."""
-        name = "metadata.name=default"
-        async with self._clients[0].watch(
-            access.SERVICE_ACCOUNTS, namespace=namespace, field_selector=name
-        ) as watch:
-            async for event in watch:
-                if error := watch.error_in(event):
-                    raise error
-                if event.type == ADDED:
-                    return True
-        return False
 
     async def _hear(self, subject: Subject, admin: Client) -> None:
         """See that the subject runs there. Raises CannotStart."""

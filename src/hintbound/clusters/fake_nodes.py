@@ -78,7 +78,11 @@ def fake_node(
     taints: Sequence[Mapping[str, str]] = (),
     ready: bool = True,
 ) -> dict[str, Any]:
-    """The manifest of a node for KWOK. It is born Ready; with `ready` false KWOK makes it so."""
+    """The manifest of a node for KWOK. It is born Ready; with `ready` false KWOK makes it so.
+
+    A tainted one, on a cluster of others, tells no operating system: DaemonSets that tolerate everything, as
+    kube-proxy and most network plugins are, ask for one, and their requests would spoil what fits there.
+    """
     capacity = {"cpu": cpu, "memory": memory, "pods": str(pods)}
     now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     condition = {"type": "Ready", "status": "True", "reason": "KubeletReady", "lastHeartbeatTime": now}
@@ -89,7 +93,7 @@ def fake_node(
         "metadata": {
             "name": name,
             "annotations": {FAKE_ANNOTATION: "fake", **_CONTROLLERS_ANNOTATION},
-            "labels": {"kubernetes.io/hostname": name, **_OS_LABELS, **(labels or {})},
+            "labels": {"kubernetes.io/hostname": name, **({} if taints else _OS_LABELS), **(labels or {})},
         },
         "spec": {"taints": [dict(taint) for taint in taints]} if taints else {},
         "status": {"capacity": capacity, "allocatable": capacity, "conditions": conditions},

@@ -6,6 +6,7 @@
 * `embedded:1.37,emulate=1.35`: a newer binary that behaves by an older table of gates
 * `embedded:1.35,kube-scheduler.SchedulerAsyncAPICalls=true`: a gate for one component only
 * `embedded:src=DIR`: builds a Kubernetes checkout
+* `kind:CONFIG.yaml`, `kind:CONFIG.yaml,image=TAG`: a kind cluster, with another node image than the config's
 * `existing:CONTEXT`: a context of your kubeconfig
 * `NAME:ANYTHING`: a provider that an installed package brings; what follows its name is for it to read
 """
@@ -22,7 +23,7 @@ from hintbound.errors import CannotStart, one_of
 from hintbound.extensions import Group, named
 from hintbound.protocol import ComponentKind
 
-PROVIDERS = ("embedded", "existing")
+PROVIDERS = ("embedded", "kind", "existing")
 _GATE = re.compile(r"[A-Z][A-Za-z0-9]+")
 _MINOR = re.compile(r"1\.\d{1,2}")
 _GATED = (ComponentKind.APISERVER, ComponentKind.CONTROLLER_MANAGER, ComponentKind.SCHEDULER)
@@ -35,13 +36,16 @@ class ClusterSpec:
 
     provider: str
     target: str = ""
-    """The version for embedded, the context for existing, all that follows the name for a package's own."""
+    """The version for embedded, the config file for kind, the context for existing, all that follows the name
+    for a package's own."""
     gates: Mapping[str, bool] = field(default_factory=dict)
     """For every component."""
     component_gates: Mapping[ComponentKind, Mapping[str, bool]] = field(default_factory=dict)
     """On top of `gates`, for one kind."""
     emulate: str | None = None
     src: Path | None = None
+    image: str | None = None
+    """The node image for kind; None for those that its config names."""
 
     def gates_of(self, kind: ComponentKind) -> dict[str, bool]:
         """The gates to set on a component of this kind."""
@@ -53,6 +57,7 @@ class ClusterSpec:
             options += [f"{kind}.{gate}={str(on).lower()}" for gate, on in sorted(gates.items())]
         options += [f"emulate={self.emulate}"] if self.emulate else []
         options += [f"src={self.src}"] if self.src else []
+        options += [f"image={self.image}"] if self.image else []
         parts = [part for part in (self.target, *options) if part]
         return ":".join([self.provider, ",".join(parts)] if parts else [self.provider])
 
@@ -85,6 +90,8 @@ def parse(text: str) -> ClusterSpec:
             options[key] = value
     if provider == "existing":
         return _existing(text, target, {**dict.fromkeys(by_set, ""), **options})
+    if provider == "kind":
+        return _kind(text, target, {**dict.fromkeys(by_set, ""), **options})
     return _embedded(text, target, by_set, options)
 
 
@@ -105,6 +112,21 @@ def _existing(text: str, target: str, options: Mapping[str, str]) -> ClusterSpec
     if not target:
         raise CannotStart(f"cluster {text!r} names no context.", next_step="Write existing:CONTEXT.")
     return ClusterSpec("existing", target)
+
+
+def _kind(text: str, target: str, options: Mapping[str, str]) -> ClusterSpec:
+    image = options.get("image")
+    if wrong := sorted(options.keys() - {"image"}):
+        raise CannotStart(
+            f"cluster {text!r} sets {', '.join(wrong)}, but a kind cluster has the gates of its config.",
+            next_step="Name another config, e.g. kind:kind-configs/1.35-nnn-on.yaml; image=TAG may follow.",
+        )
+    if not target or image == "":
+        raise CannotStart(
+            f"cluster {text!r} names no {'image' if target else 'config'}.",
+            next_step="Write kind:CONFIG.yaml, e.g. kind:kind-configs/1.35-nnn-on.yaml.",
+        )
+    return ClusterSpec("kind", target, image=image)
 
 
 def _embedded(text: str, target: str, named: Mapping[str, bool], options: Mapping[str, str]) -> ClusterSpec:

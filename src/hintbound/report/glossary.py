@@ -32,6 +32,8 @@ CAPABILITIES: Final = {
     "RESTART_COMPONENT": "components that can be ended and started again",
     "PAUSE_COMPONENT": "components that can be made to stand still",
     "MANY_APISERVERS": "further apiservers on the same etcd",
+    "NO_NODES": "a cluster that has no nodes of its own",
+    "REAL_NODES": "nodes with a kubelet, on which containers run",
     "FAULTY_SCHEDULER": "the scheduler that fails on demand",
     "OLDER_MINOR": "components of the minor before",
 }

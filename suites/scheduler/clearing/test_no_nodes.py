@@ -13,7 +13,13 @@ KEEPS = 'version(scheduler, "==1.34") and gate(scheduler, NominatedNodeNameForEx
     level="extended",
     exclusive=True,
     applies=f"not ({KEEPS})",
-    needs=[Capability.FAKE_NODES, Feature.HINTS, Feature.CONDITIONS, Feature.UPSTREAM_DETAILS],
+    needs=[
+        Capability.FAKE_NODES,
+        Capability.NO_NODES,
+        Feature.HINTS,
+        Feature.CONDITIONS,
+        Feature.UPSTREAM_DETAILS,
+    ],
     affects=["nominator", "autoscaler"],
     advice="A nominator that plans for nodes to come hints again once the first has joined. An autoscaler "
     "may take the pod for any other that waits: after the first attempt no hint hides it.",
@@ -33,7 +39,13 @@ async def test_hint_is_cleared_without_nodes(arena: Arena) -> None:
     level="extended",
     exclusive=True,
     applies=KEEPS,
-    needs=[Capability.FAKE_NODES, Feature.HINTS, Feature.CONDITIONS, Feature.UPSTREAM_DETAILS],
+    needs=[
+        Capability.FAKE_NODES,
+        Capability.NO_NODES,
+        Feature.HINTS,
+        Feature.CONDITIONS,
+        Feature.UPSTREAM_DETAILS,
+    ],
     affects=["nominator", "autoscaler"],
     advice="An autoscaler that skips nominated pods must not skip one whose nominated node does not exist. "
     "Do not build on the hint's being kept: from 1.35 on the scheduler clears it.",

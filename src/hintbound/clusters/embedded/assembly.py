@@ -39,6 +39,7 @@ class Assembly:
         version: str,
         binaries: Mapping[ComponentKind, Path],
         changed: Callable[[], None],
+        credentials: Credentials | None = None,
     ) -> None:
         self._spec = spec
         self._options = options
@@ -50,7 +51,7 @@ class Assembly:
         self._ports: list[HeldPort] = []
         self.components: dict[str, EmbeddedComponent] = {}
         self.apiserver_port = self.hold(options.apiserver_port)
-        self.credentials = Credentials(folder)
+        self.credentials = credentials or Credentials(folder)
 
     def etcd(self) -> EmbeddedComponent:
         """To be built first: the apiservers must know its port."""

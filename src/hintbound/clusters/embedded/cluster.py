@@ -86,8 +86,10 @@ class EmbeddedCluster:
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """Everything; what costs programs of its own only if that was wanted and could be got."""
-        missing = extras.ON_DEMAND - self._options.needs | self.extras.lacking.keys()
+        """All but kubelets; what costs programs of its own only if that was wanted and could be got."""
+        missing = (
+            extras.ON_DEMAND - self._options.needs | self.extras.lacking.keys() | {Capability.REAL_NODES}
+        )
         return frozenset(Capability) - missing
 
     @property

@@ -10,11 +10,11 @@ from hintbound.protocol import Actor
 
 
 class Credentials:
-    """All keys of a cluster, in its folder."""
+    """All keys of a cluster, in its folder; signed by its own authority where it has one already."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, authority: Authority | None = None) -> None:
         self._folder = folder
-        self._authority = Authority(folder / "pki")
+        self._authority = authority or Authority(folder / "pki")
         self.serving = self._authority.server("hintbound-server")
         self.etcd_client = self._authority.client("hintbound-etcd-client")
         self.tokens = self._authority.signing_key("service-account")

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 _LIFETIME = datetime.timedelta(days=30)
@@ -28,20 +29,19 @@ class KeyPair:
 class Authority:
     """Signs certificates into one folder that only we may read."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, own: tuple[bytes, bytes] | None = None) -> None:
+        """`own`: certificate and key, PEM, of an authority that is there already; else a new one is made."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._folder = folder
-        self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = _name("hintbound-ca")
-        builder = _builder(self._name, self._name, self._key.public_key())
-        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        builder = builder.add_extension(_usage(signs_certificates=True), critical=True)
-        self.pair = self._write("ca", builder, self._key)
+        if own is None:
+            self._key, self._name = self._make()
+        else:
+            self._key, self._name = self._take(*own)
 
     @property
     def cert(self) -> Path:
         """The authority's own certificate: what clients trust."""
-        return self.pair.cert
+        return self._folder / "ca.crt"
 
     def server(self, name: str) -> KeyPair:
         """A serving certificate for loopback, which may also be a client (etcd needs both)."""
@@ -59,6 +59,20 @@ class Authority:
         """A key for service account tokens, with a certificate that holds its public half."""
         return self._sign(name, _name(name), [ExtendedKeyUsageOID.CLIENT_AUTH], None)
 
+    def _make(self) -> tuple[CertificateIssuerPrivateKeyTypes, x509.Name]:
+        key, name = ec.generate_private_key(ec.SECP256R1()), _name("hintbound-ca")
+        builder = _builder(name, name, key.public_key())
+        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        builder = builder.add_extension(_usage(signs_certificates=True), critical=True)
+        self._write("ca", builder, key, signer=key)
+        return key, name
+
+    def _take(self, cert: bytes, key: bytes) -> tuple[CertificateIssuerPrivateKeyTypes, x509.Name]:
+        self.cert.write_bytes(cert)
+        signer = serialization.load_pem_private_key(key, password=None)
+        assert isinstance(signer, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey), "what kubeadm makes"
+        return signer, x509.load_pem_x509_certificate(cert).subject
+
     def _sign(
         self,
         file: str,
@@ -73,13 +87,18 @@ class Authority:
         builder = builder.add_extension(x509.ExtendedKeyUsage(usages), critical=False)
         if names is not None:
             builder = builder.add_extension(names, critical=False)
-        return self._write(file, builder, key)
+        return self._write(file, builder, key, signer=self._key)
 
-    def _write(self, file: str, builder: x509.CertificateBuilder, key: ec.EllipticCurvePrivateKey) -> KeyPair:
+    def _write(
+        self,
+        file: str,
+        builder: x509.CertificateBuilder,
+        key: ec.EllipticCurvePrivateKey,
+        *,
+        signer: CertificateIssuerPrivateKeyTypes,
+    ) -> KeyPair:
         pair = KeyPair(self._folder / f"{file}.crt", self._folder / f"{file}.key")
-        pair.cert.write_bytes(
-            builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
-        )
+        pair.cert.write_bytes(builder.sign(signer, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
         # EC PRIVATE KEY, not PKCS#8: the apiserver's service account loader reads both, older etcd only this.
         pem = key.private_bytes(
             serialization.Encoding.PEM,

@@ -15,6 +15,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from hintbound.protocol import ComponentKind, Seconds
 
@@ -28,8 +29,9 @@ _TAIL_BYTES = 65536
 
 Ready = Callable[[], Awaitable[bool]]
 """Asks once whether the component is ready; must not raise for a component that is not there yet."""
-Listener = Callable[[str, "Process", Mapping[str, object]], None]
-"""Told of every turn in a component's life: started, ready, stopped, killed, paused, resumed, exited."""
+Listener = Callable[[str, Any, Mapping[str, object]], None]
+"""Told of every turn in the life of a component, which has a `name`: started, ready, stopped, killed, paused,
+resumed, exited."""
 
 
 class ComponentDied(Exception):

@@ -1,0 +1,68 @@
+"""No container is left, whatever happens to us: a shell outside removes them when we are gone.
+
+As the guard of local processes (see embedded/guard.py) it reads from a pipe that only we hold.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from typing import Final
+
+from hintbound.clusters.kind.docker import CLUSTER_LABEL, NETWORK
+
+_SCRIPT: Final = """
+read -r word
+[ "$word" = keep ] && exit
+left=20
+while [ $left -gt 0 ]; do
+  nodes=$(docker ps --all --quiet --filter label={label}={cluster}) || exit
+  [ -n "$nodes" ] && docker rm --force --volumes $nodes
+  sleep 0.2
+  [ -z "$nodes" ] && left=$((left - 10))
+  left=$((left - 1))
+done
+{network}
+"""
+"""Looks again: a kind that is just being ended may have started one more."""
+
+
+class Janitor:
+    """Of one kind cluster, until `clean` or `keep`."""
+
+    def __init__(self, cluster: str, *, new_network: bool) -> None:
+        """`new_network`: kind's network is not there yet, so that it is ours to remove when it is empty."""
+        network = f"docker network rm {NETWORK}" if new_network else ""
+        script = _SCRIPT.format(label=CLUSTER_LABEL, cluster=cluster, network=network)
+        reader, self._pipe = os.pipe()
+        try:
+            self._shell = subprocess.Popen(
+                ["/bin/sh", "-c", script],
+                stdin=reader,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                process_group=0,
+            )
+        except BaseException:
+            os.close(self._pipe)
+            raise
+        finally:
+            os.close(reader)
+        self._on_duty = True
+
+    def clean(self) -> None:
+        """Remove them now, and wait until that is done. May be called twice."""
+        self._dismiss("clean")
+
+    def keep(self) -> None:
+        """Go home; the containers stay."""
+        self._dismiss("keep")
+
+    def _dismiss(self, word: str) -> None:
+        if self._on_duty:
+            self._on_duty = False
+            with contextlib.suppress(BrokenPipeError):
+                os.write(self._pipe, f"{word}\n".encode())
+            os.close(self._pipe)
+            self._shell.wait()

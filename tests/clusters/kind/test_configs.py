@@ -1,0 +1,115 @@
+"""kind configs: what is generated, and what a run adds to a user's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from hintbound import data
+from hintbound.clusters.embedded.components import GATED_APIS
+from hintbound.clusters.gatesets import GATE_SETS
+from hintbound.clusters.kind import configs
+from hintbound.errors import CannotStart
+
+
+def config(minor: int, gate_set: str) -> dict[str, Any]:
+    loaded = yaml.safe_load(configs.text(minor, gate_set))
+    assert isinstance(loaded, dict)
+    return loaded
+
+
+def patches(of: dict[str, Any]) -> list[dict[str, Any]]:
+    return [yaml.safe_load(text) for text in of["kubeadmConfigPatches"]]
+
+
+def test_the_checked_in_configs_are_current() -> None:
+    folder = data.folder("kind-configs")
+    there = {path.name: path.read_text() for path in folder.glob("*.yaml")}
+    assert there == {configs.file_name(*one): configs.text(*one) for one in configs.names()}, (
+        "run `hintbound kind-config --write kind-configs`"
+    )
+
+
+def test_every_minor_that_has_the_gates_has_every_set() -> None:
+    assert {minor for minor, _ in configs.names()} == {34, 35, 36, 37}
+    assert {name for minor, name in configs.names() if minor == 37} == set(GATE_SETS)
+
+
+@pytest.mark.parametrize(("minor", "gate_set"), configs.names())
+def test_config_sets_the_gates_on_one_control_plane_and_two_workers(minor: int, gate_set: str) -> None:
+    made = config(minor, gate_set)
+    assert made.get("featureGates", {}) == dict(GATE_SETS[gate_set].gates)
+    assert [node["role"] for node in made["nodes"]] == ["control-plane", "worker", "worker"]
+    assert configs.minor_of(made, None) == minor
+    assert "networking" not in made, "stock images bring their network plugin"
+
+
+def test_gates_that_need_an_api_come_with_it() -> None:
+    assert config(37, "pod-groups")["runtimeConfig"] == {GATED_APIS["GenericWorkload"][1]: "true"}
+    assert "runtimeConfig" not in config(37, "default")
+
+
+@pytest.mark.parametrize("minor", [35, 36])
+def test_arguments_are_written_as_kubeadm_of_that_minor_reads_them(minor: int) -> None:
+    (patch,) = patches(configs.observed(config(minor, "default"), minor, Path("/run/audit")))
+    arguments = patch["apiServer"]["extraArgs"]
+    as_map = {pair["name"]: pair["value"] for pair in arguments} if minor >= 36 else arguments
+    assert isinstance(arguments, list) == (minor >= 36)
+    assert as_map["audit-log-path"] == f"{configs.AUDIT}/{configs.LOG}"
+
+
+def test_an_observed_config_writes_the_audit_log_to_this_machine_and_keeps_the_rest() -> None:
+    users = config(35, "nnn-on")
+    users["nodes"][0]["extraMounts"] = [{"hostPath": "/data", "containerPath": "/data"}]
+    users["kubeadmConfigPatches"] = ["kind: InitConfiguration\n"]
+
+    made = configs.observed(users, 35, Path("/run/audit"))
+
+    mounts = made["nodes"][0]["extraMounts"]
+    assert mounts == [
+        {"hostPath": "/data", "containerPath": "/data"},
+        {"hostPath": "/run/audit", "containerPath": configs.AUDIT},
+    ]
+    assert [node.get("extraMounts") for node in made["nodes"][1:]] == [None, None]
+    assert made["featureGates"] == users["featureGates"]
+    server = patches(made)[-1]["apiServer"]
+    assert server["extraArgs"]["audit-log-path"] == f"{configs.AUDIT}/{configs.LOG}"
+    assert server["extraVolumes"][0]["hostPath"] == configs.AUDIT
+    assert made["kubeadmConfigPatches"][0] == "kind: InitConfiguration\n"
+    assert len(users["kubeadmConfigPatches"]) == 1, "the user's is as it was"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "cannot be read: no such file"),
+        ("kind: [", ":1 is no YAML"),
+        ("- a\n- b\n", "is no kind config"),
+        ("kind: Pod\n", "is no kind config"),
+    ],
+)
+def test_what_is_no_config_is_told_by_its_path(tmp_path: Path, content: str | None, said: str) -> None:
+    path = tmp_path / "c.yaml"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(CannotStart) as error:
+        configs.read(path)
+    assert str(path) in str(error.value)
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("images", "image", "minor"),
+    [
+        (["kindest/node:v1.35.8@sha256:aa"], None, 35),
+        (["hintbound/node:v1.37.2-0123456789ab"] * 2, None, 37),
+        (["kindest/node:v1.35.8", "kindest/node:v1.34.1"], None, None),
+        ([""], "hintbound/node:v1.36.3", 36),
+        (["kindest/node:latest"], None, None),
+    ],
+)
+def test_the_minor_is_read_from_the_images(images: list[str], image: str | None, minor: int | None) -> None:
+    assert configs.minor_of({"nodes": [{"image": name} for name in images]}, image) == minor

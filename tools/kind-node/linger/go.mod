@@ -1,0 +1,3 @@
+module hintbound.dev/linger
+
+go 1.24
