@@ -38,7 +38,7 @@ output = arguments[arguments.index("-o") + 1]
 packages = [a for a in arguments[arguments.index("-o") + 2:]]
 match = re.search(r"gitVersion=v(\\S+)", " ".join(arguments))
 version = match[1] if match else re.search(
-    r"^\\s*(?:go.etcd.io/etcd/server/v3|sigs.k8s.io/kwok) v(\\S+)", open("go.mod").read(), re.M)[1]
+    r"^\\s*(?:go.etcd.io/etcd/server/v3|sigs.k8s.io/(?:kwok|kind)) v(\\S+)", open("go.mod").read(), re.M)[1]
 for package in packages:
     target = output + package.rpartition("/")[2] if output.endswith("/") else output
     with open(target, "w") as file:

@@ -45,11 +45,41 @@ def test_build_names_the_version_and_depends_on_nothing_but_sources(fake_go: Fak
     assert "built from source" in show.text
 
 
-def test_etcd_kwok_and_kwokctl_are_built(fake_go: FakeGo, show: Recorded) -> None:
-    paths = [assets.etcd(show=show), assets.kwok(show=show), assets.kwokctl(show=show)]
+def test_etcd_kwok_kwokctl_and_kind_are_built(fake_go: FakeGo, show: Recorded) -> None:
+    paths = [
+        assets.etcd(show=show),
+        assets.kwok(show=show),
+        assets.kwokctl(show=show),
+        assets.kind(show=show),
+    ]
 
-    assert [path.name for path in paths] == ["etcd", "kwok", "kwokctl"]
+    assert [path.name for path in paths] == ["etcd", "kwok", "kwokctl", "kind"]
     assert all(os.access(path, os.X_OK) for path in paths)
+
+
+def test_control_plane_and_node_are_built_at_once_and_kept_apart(fake_go: FakeGo, show: Recorded) -> None:
+    plane, node = assets.control_plane_and_node("1.35", show=show)
+
+    assert len(fake_go.builds()) == 1
+    assert dict(assets.control_plane("1.35", show=show)) == dict(plane)
+    assert assets.node("1.35", show=show) == node
+    assert len(fake_go.builds()) == 1
+    assert len({path.parent for path in (*plane.values(), *node.values())}) == 2
+    assert [entry.problem for entry in cache.entries()] == ["", ""]
+
+
+@pytest.mark.parametrize(
+    ("there", "built"), [("control_plane", "cmd/kubelet"), ("node", "cmd/kube-scheduler")]
+)
+def test_only_what_is_missing_of_control_plane_and_node_is_built(
+    there: str, built: str, fake_go: FakeGo, show: Recorded
+) -> None:
+    getattr(assets, there)("1.35", show=show)
+    assets.control_plane_and_node("1.35", show=show)
+
+    _, second = fake_go.builds()
+    assert second.count("k8s.io/kubernetes/cmd/") == 3
+    assert built in second
 
 
 def test_failed_build_shows_last_lines_of_go_and_leaves_nothing(

@@ -12,7 +12,7 @@ import pytest
 
 from hintbound import assets
 from hintbound.assets import cache
-from hintbound.assets.pins import CONTROL_PLANE
+from hintbound.assets.pins import CONTROL_PLANE, NODE
 from hintbound.cli import main
 from tests.assets.fakes import FakeGo, Recorded, run_python
 
@@ -53,6 +53,12 @@ def test_fetch_gets_the_faulty_scheduler_of_each_version_if_asked(run: Run, fake
     assert names == [*CONTROL_PLANE, "faulty-scheduler", "etcd"]
 
 
+def test_fetch_gets_what_a_node_needs_if_asked(run: Run, fake_go: FakeGo) -> None:
+    assert run("fetch", "1.35", "kind", "--node") == 0
+
+    assert [Path(line).name for line in run.out.splitlines()] == [*CONTROL_PLANE, *NODE, "kind"]
+
+
 def test_fetch_checks_all_names_before_it_gets_any(run: Run, fake_go: FakeGo) -> None:
     assert run("fetch", "1.35", "1.99") == 254
 
@@ -67,6 +73,9 @@ def test_path_prints_folder_program_and_single_program(run: Run, fake_go: FakeGo
 
     assert run("path", "1.35", "kube-scheduler") == 0
     assert Path(run.out.strip()) == folder / "kube-scheduler"
+
+    assert run("path", "1.35", "kubelet") == 0
+    assert Path(run.out.strip()).name == "kubelet"
 
     assert run("path", "etcd") == 0
     assert Path(run.out.strip()).name == "etcd"
@@ -110,11 +119,14 @@ def test_prune_keeps_what_is_pinned(run: Run, fake_go: FakeGo, show: Recorded) -
 
 def test_prune_keep_removes_other_versions(run: Run, fake_go: FakeGo) -> None:
     for version in ("1.35.4", "1.37.2"):
-        process = run_python(f"from hintbound import assets; assets.control_plane('{version}')")
+        process = run_python(f"from hintbound import assets; assets.control_plane_and_node('{version}')")
         process.communicate()
 
     assert run("prune", "--keep", "1.37") == 0
-    assert [entry.path.name.split("-")[1] for entry in cache.entries()] == ["1.37.2"]
+    assert [(e.manifest.name, e.manifest.version) for e in cache.entries() if e.manifest] == [
+        ("kubernetes", "1.37.2"),
+        ("kubernetes-node", "1.37.2"),
+    ]
 
 
 def test_prune_all_removes_everything(run: Run, fake_go: FakeGo) -> None:

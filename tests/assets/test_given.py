@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hintbound import assets
-from hintbound.assets.pins import CONTROL_PLANE
+from hintbound.assets.pins import CONTROL_PLANE, NODE
 from hintbound.errors import CannotStart
 from hintbound.protocol import ComponentKind
 from tests.assets.fakes import FakeGo, Recorded
@@ -103,6 +103,45 @@ def test_what_the_folder_lacks_comes_from_elsewhere(given: Path, fake_go: FakeGo
     assert assets.control_plane("1.34.0", show=show)[ComponentKind.APISERVER].is_file()
     assert assets.etcd(show=show).is_file()
     assert len(fake_go.builds()) == 2
+
+
+@pytest.mark.parametrize("place", [".", "1.35.4"])
+def test_programs_of_a_node_are_taken(place: str, given: Path, show: Recorded) -> None:
+    put(given / place, *CONTROL_PLANE, *NODE)
+
+    plane, node = assets.control_plane_and_node("1.35", show=show)
+
+    assert dict(node) == {name: given / place / name for name in NODE}
+    assert plane[ComponentKind.SCHEDULER] == given / place / "kube-scheduler"
+
+
+def test_a_control_plane_without_its_node_is_whole(given: Path, fake_go: FakeGo, show: Recorded) -> None:
+    put(given / "1.35.4", *CONTROL_PLANE)
+
+    plane, node = assets.control_plane_and_node("1.35", show=show)
+
+    assert plane[ComponentKind.SCHEDULER] == given / "1.35.4/kube-scheduler"
+    assert [path.is_file() for path in node.values()] == [True, True, True]
+    (build,) = fake_go.builds()
+    assert "cmd/kube-scheduler" not in build
+
+
+def test_a_node_in_part_is_an_error_that_names_the_rest(given: Path, show: Recorded) -> None:
+    put(given / "1.35.4", *CONTROL_PLANE, "kubelet")
+
+    with pytest.raises(CannotStart, match="lacks kubeadm, kubectl"):
+        assets.node("1.35", show=show)
+
+
+def test_the_users_kind_wins_over_one_on_path(
+    given: Path, tmp_path: Path, show: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path / "bin", "kind", version="0.33.0")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    assert assets.kind(show=show) == tmp_path / "bin/kind"
+
+    put(given / "kind", "kind", version="0.34.0")
+    assert assets.kind(show=show) == given / "kind/kind"
 
 
 def test_folder_that_does_not_exist_is_an_error(show: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """Programs that the user brought: the folder HINTBOUND_ASSETS.
 
-Either `<dir>/<version>/kube-apiserver` ..., `<dir>/etcd/etcd`, `<dir>/kwok/kwok`, or all in one folder.
+Either `<dir>/<version>/kube-apiserver` ..., `<dir>/etcd/etcd`, `<dir>/kwok/kwok`, `<dir>/kind/kind`, or all
+in one folder.
 They are taken as they are, but a Kubernetes program must say the version that its place or the caller claims.
 """
 
@@ -58,6 +59,17 @@ def control_plane(version: str, names: Iterable[str]) -> dict[str, Path] | None:
         )
     _same_version(programs, version, root)
     return programs
+
+
+def beside_control_plane(version: str, names: Iterable[str]) -> dict[str, Path] | None:
+    """As `control_plane`, but programs that only few bring: None also when that version's folder has none of
+    them. Raises CannotStart."""
+    root, names = folder(), tuple(names)
+    if root is None or not any(
+        (place / name).is_file() for place in (root / version, root) for name in names
+    ):
+        return None
+    return control_plane(version, names)
 
 
 def of_version(version: str, name: str) -> Path | None:

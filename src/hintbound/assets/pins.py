@@ -23,7 +23,8 @@ NODE: Final = ("kubelet", "kubeadm", "kubectl")
 """What a kind node has beside them."""
 FLAGS: Final = ("-trimpath", "-buildvcs=false")
 FAULTY_SCHEDULER: Final = "faulty-scheduler"
-PER_VERSION: Final = ("kubernetes", FAULTY_SCHEDULER)
+KUBERNETES_NODE: Final = "kubernetes-node"
+PER_VERSION: Final = ("kubernetes", KUBERNETES_NODE, FAULTY_SCHEDULER)
 """Names of pins of which there is one for each Kubernetes version."""
 _SMALL: Final = ("-s", "-w")
 _RECIPE: Final = "1"
@@ -151,7 +152,7 @@ def node(version: str) -> Pin:
     """What a kind node of an exact version needs beside its control plane."""
     return replace(
         kubernetes(version),
-        name="kubernetes-node",
+        name=KUBERNETES_NODE,
         programs={name: f"k8s.io/kubernetes/cmd/{name}" for name in NODE},
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hintbound.assets import build, cache, download, given, pins, proof, source, toolchain
@@ -101,16 +101,34 @@ def kwokctl(*, show: Show | None = None) -> Path:
 
 
 def kind(*, show: Show | None = None) -> Path:
-    """The kind program: the one on PATH, else the pinned one. Raises CannotStart."""
-    found = shutil.which("kind")
-    return Path(found) if found else _program(pins.kind, "kind", show)
+    """The kind program: of HINTBOUND_ASSETS, else of PATH, else the pinned one. Raises CannotStart."""
+    own = given.program("kind", folder_name="kind") or shutil.which("kind")
+    return Path(own) if own else _program(pins.kind, "kind", show)
 
 
-def node(version: str, *, show: Show | None = None) -> Mapping[str, Path]:
-    """kubelet, kubeadm and kubectl of a version, for a node image. Raises CannotStart."""
+def node(version: str = DEFAULT_VERSION, *, show: Show | None = None) -> Mapping[str, Path]:
+    """kubelet, kubeadm and kubectl of `1.35.4`, `1.35` or `latest`, for a node image. Raises CannotStart."""
     exact = pins.resolve_version(version)
+    own = given.beside_control_plane(exact, pins.NODE)
+    if own is not None:
+        return own
     entry = _pinned(pins.node(exact), show or for_stderr())
     return {name: entry.file(name) for name in pins.NODE}
+
+
+def control_plane_and_node(
+    version: str = DEFAULT_VERSION, *, show: Show | None = None
+) -> tuple[Binaries, Mapping[str, Path]]:
+    """As `control_plane` and `node`; where both are built, by one Go build, which is much quicker than two.
+
+    Raises CannotStart.
+    """
+    show, exact = show or for_stderr(), pins.resolve_version(version)
+    brought = given.control_plane(exact, CONTROL_PLANE) or given.beside_control_plane(exact, pins.NODE)
+    if not brought:
+        plane = pins.kubernetes(exact)
+        cache.obtain(key(plane), lambda folder: _make_with_node(plane, pins.node(exact), folder, show), show)
+    return control_plane(exact, show=show), node(exact, show=show)
 
 
 def from_source(folder: Path | str, *, show: Show | None = None) -> tuple[str, Binaries]:
@@ -138,6 +156,21 @@ def _program(pin: Callable[[], Pin], folder_name: str, show: Show | None) -> Pat
 
 def _pinned(pin: Pin, show: Show) -> cache.Entry:
     return cache.obtain(key(pin), lambda folder: _make(pin, folder, show), show)
+
+
+def _make_with_node(plane: Pin, node: Pin, folder: Path, show: Show) -> Made:
+    """Make a control plane; what its node lacks is made in the same go, an entry of its own."""
+    made: list[Made] = []
+
+    def make_node(folder_of_node: Path) -> Made:
+        both = replace(plane, programs={**plane.programs, **node.programs})
+        made.append(_make(both, folder, show))
+        for name in node.programs:
+            (folder / name).rename(folder_of_node / name)
+        return made[0]
+
+    cache.obtain(key(node), make_node, show)
+    return made[0] if made else _make(plane, folder, show)
 
 
 def _make(pin: Pin, folder: Path, show: Show) -> Made:

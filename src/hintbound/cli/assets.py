@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hintbound.assets.cache import Entry
     from hintbound.assets.progress import Show
 
-_SINGLE = ("etcd", "kwok", "kwokctl")
+_SINGLE = ("etcd", "kwok", "kwokctl", "kind")
 _COLUMNS = ("name", "version", "state", "size", "origin", "time")
 
 
@@ -52,15 +52,18 @@ def list_assets(*, verify: bool, form: str) -> int:
 
 
 @command.command()
-@click.argument("what", nargs=-1, metavar="[VERSION|etcd|kwok|kwokctl]...")
+@click.argument("what", nargs=-1, metavar="[VERSION|etcd|kwok|kwokctl|kind]...")
 @click.option(
     "--faulty-scheduler", is_flag=True, help="With each VERSION its scheduler that fails on demand."
 )
-def fetch(what: tuple[str, ...], *, faulty_scheduler: bool) -> None:
+@click.option(
+    "--node", is_flag=True, help="With each VERSION kubelet, kubeadm and kubectl: for a node image."
+)
+def fetch(what: tuple[str, ...], *, faulty_scheduler: bool, node: bool) -> None:
     """Get programs into the cache and print where they are.
 
     Without arguments: all that the default cluster needs. A run of `--profile all` also wants what
-    --faulty-scheduler gets, and builds it by itself where it can.
+    --faulty-scheduler gets, and builds it by itself where it can; a kind cluster also wants kind.
     """
     from hintbound import assets
     from hintbound.assets import DEFAULT_VERSION
@@ -69,20 +72,24 @@ def fetch(what: tuple[str, ...], *, faulty_scheduler: bool) -> None:
     show = for_stderr()
     names = [_known(name) for name in what or (DEFAULT_VERSION, "etcd", "kwok")]
     for name in names:
-        for path in _get(name, show).values():
+        for path in _get(name, show, node=node).values():
             click.echo(path)
         if faulty_scheduler and name not in _SINGLE:
             click.echo(assets.faulty_scheduler(name, show=show))
 
 
 @command.command()
-@click.argument("version", metavar="VERSION|etcd|kwok|kwokctl")
+@click.argument("version", metavar="VERSION|etcd|kwok|kwokctl|kind")
 @click.argument("name", required=False)
 def path(version: str, name: str | None) -> None:
     """Print the folder of a version's programs, or the path of the one called NAME; gets what is missing."""
+    from hintbound import assets
+    from hintbound.assets.pins import NODE
     from hintbound.assets.progress import for_stderr
 
-    programs = _get(_known(version), for_stderr())
+    known, show = _known(version), for_stderr()
+    of_node = name in NODE and known not in _SINGLE
+    programs = dict(assets.node(known, show=show)) if of_node else _get(known, show)
     if name is None and version not in _SINGLE:
         click.echo(next(iter(programs.values())).parent)
     elif name is None or name in programs:
@@ -134,12 +141,16 @@ def _known(name: str) -> str:
     return name if name in _SINGLE else resolve_version(name)
 
 
-def _get(name: str, show: Show) -> dict[str, Path]:
+def _get(name: str, show: Show, *, node: bool = False) -> dict[str, Path]:
     from hintbound import assets
 
-    if name in _SINGLE:
-        return {name: {"etcd": assets.etcd, "kwok": assets.kwok, "kwokctl": assets.kwokctl}[name](show=show)}
-    return {str(kind): path for kind, path in assets.control_plane(name, show=show).items()}
+    single = {"etcd": assets.etcd, "kwok": assets.kwok, "kwokctl": assets.kwokctl, "kind": assets.kind}
+    if name in single:
+        return {name: single[name](show=show)}
+    if not node:
+        return {str(kind): path for kind, path in assets.control_plane(name, show=show).items()}
+    plane, others = assets.control_plane_and_node(name, show=show)
+    return {**{str(kind): path for kind, path in plane.items()}, **others}
 
 
 def _row(entry: Entry) -> dict[str, Any]:
