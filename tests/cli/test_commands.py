@@ -63,7 +63,10 @@ def test_help_and_version_work() -> None:
             ["matrix", "--version", "1.34", "--gate-set", "pod-groups"],
             "no gate set of pod-groups exists in 1.34.4. `hintbound list gate-sets` tells",
         ),
-        (["run", "--cluster", "acme:1.35"], "unknown cluster provider 'acme'. Known: embedded, existing."),
+        (
+            ["run", "--cluster", "acme:1.35"],
+            "unknown cluster provider 'acme'. Known: embedded, kind",
+        ),
         (["list", "behaviours", "--format", "xml"], "Invalid value for '--format'"),
     ],
 )
@@ -138,7 +141,7 @@ def test_a_behaviour_is_explained_to_who_has_never_seen_it() -> None:
         "affects     nominator, autoscaler",
         "tested      On a control plane of its own without any node",
         "if it fails most often: a nominator that hints again at once",
-        "needs       nodes that KWOK serves (FAKE_NODES), a control plane of its own",
+        "needs       nodes that KWOK serves (FAKE_NODES), a cluster that has no nodes of its own",
         "https://github.com/kubernetes/enhancements/issues/5278\n",
         "https://github.com/kubernetes/kubernetes/issues/135007\n",
         "The release notes of 1.34 say that hints are kept",

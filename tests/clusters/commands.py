@@ -34,22 +34,22 @@ class Command:
             start_new_session=True,
         )
 
-    def until(self, holds: Callable[[], object], what: str) -> None:
+    def until(self, holds: Callable[[], object], what: str, within: float = PATIENCE) -> None:
         """Wait while it runs."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + within
         while not holds():
             assert self.process.poll() is None, f"ended before {what}: {self.process.communicate()}"
-            assert time.monotonic() < deadline, f"no {what} within {PATIENCE} s"
+            assert time.monotonic() < deadline, f"no {what} within {within:g} s"
             time.sleep(0.005)
 
-    def runs(self, *programs: str) -> None:
+    def runs(self, *programs: str, within: float = PATIENCE) -> None:
         """Wait until these programs of its cluster run."""
 
         def there() -> bool:
             running = {Path(program).name for program in processes_of(self.state).values()}
             return running >= set(programs)
 
-        self.until(there, f"{programs} to run")
+        self.until(there, f"{programs} to run", within)
 
     def send(self, *signals: signal.Signals) -> None:
         """One after the other, as by an impatient person; once it has ended they reach nobody."""
@@ -57,15 +57,20 @@ class Command:
             self.process.send_signal(number)
             time.sleep(0.02)
 
-    def end(self) -> tuple[int, str, str]:
-        """Wait for its end: exit code, stdout, stderr."""
-        out, err = self.process.communicate(timeout=PATIENCE)
+    def end(self, within: float = PATIENCE) -> tuple[int, str, str]:
+        """Wait for its end: exit code, stdout, stderr. One that does not end in time is killed."""
+        try:
+            out, err = self.process.communicate(timeout=within)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.communicate()
+            raise
         return self.process.returncode, out, err
 
 
-def run(state: Path, *arguments: str) -> tuple[int, str, str]:
+def run(state: Path, *arguments: str, within: float = PATIENCE) -> tuple[int, str, str]:
     """`hintbound ARGUMENTS` to its end."""
-    return Command(state, *arguments).end()
+    return Command(state, *arguments).end(within)
 
 
 def nothing_runs(state: Path, within: float) -> dict[int, str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hintbound.cli import main
-from hintbound.clusters.embedded import registry
+from hintbound.clusters import registry
 from hintbound.clusters.embedded.identity import ProcessId
 from tests.clusters.commands import Command, folders, nothing_runs, run
 from tests.clusters.world import processes_of
@@ -108,7 +108,7 @@ def test_second_of_the_same_name_is_refused(here: Here, mine: tuple[Path, int]) 
 
     assert code == 254
     assert err == (
-        "hintbound: an embedded cluster named 'mine' exists."
+        "hintbound: a cluster named 'mine' exists."
         " Use another name, or end it with `hintbound cluster down mine`.\n"
     )
     assert len(processes_of(mine[0])) == 5
@@ -192,7 +192,13 @@ def test_down_while_it_is_being_started_is_refused(state: Path, here: Here) -> N
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["existing:x"], "'existing:x' is not embedded. Only embedded clusters are brought up here."),
+        (
+            ["existing:x"],
+            "'existing:x' is no cluster to bring up. Name embedded[:VERSION] or kind:CONFIG.yaml.",
+        ),
+        (["kind:cluster=x"], "'kind:cluster=x' is no cluster to bring up."),
+        (["kind:x.yaml", "--port", "6443"], "--port is for embedded clusters. Set networking.apiServerPort"),
+        (["kind:x.yaml"], "kind config x.yaml cannot be read: no such file or directory. Name a kind config"),
         (["embedded:1.35", "--name", "../x"], "'../x' is no name for a cluster. Use lower-case letters"),
         (["embedded:9.9"], "unknown Kubernetes version '9.9'"),
         (["embedded:1.35", "--port", "99999"], "Invalid value for '--port': 99999 is not in the range"),

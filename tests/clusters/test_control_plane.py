@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hintbound.clusters import parse
-from hintbound.clusters.embedded import registry
+from hintbound.clusters import parse, registry
 from hintbound.clusters.embedded.cluster import EmbeddedCluster
 from hintbound.clusters.embedded.options import Options
 from hintbound.errors import CannotStart

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from hintbound.clusters.embedded import registry
+from hintbound.clusters import registry
 from hintbound.clusters.embedded.identity import ProcessId
-from hintbound.clusters.embedded.registry import Entry
+from hintbound.clusters.registry import Entry
 from hintbound.errors import CannotStart
 
 _HOUR_AGO = (time.time() - 3600,) * 2
@@ -163,7 +163,7 @@ def test_two_clusters_of_one_name_cannot_be() -> None:
         registry.create("a", spec="embedded")
 
     assert str(error.value) == (
-        "an embedded cluster named 'a' exists. Use another name, or end it with `hintbound cluster down a`."
+        "a cluster named 'a' exists. Use another name, or end it with `hintbound cluster down a`."
     )
     assert [path.name for path in registry.root().iterdir() if path.is_dir()] == ["a"]
 

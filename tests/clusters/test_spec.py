@@ -28,16 +28,19 @@ _MEANINGS = [
         "embedded:kube-scheduler.Aa=true,Aa=false",
         ClusterSpec("embedded", gates={"Aa": False}, component_gates={_SCHEDULER: {"Aa": True}}),
     ),
+    ("kind:a/b.yaml", ClusterSpec("kind", "a/b.yaml")),
+    ("kind:b.yaml,image=own/node:v1.35.4", ClusterSpec("kind", "b.yaml", image="own/node:v1.35.4")),
+    ("kind:cluster=dev", ClusterSpec("kind", cluster="dev")),
     ("existing:kind-dev", ClusterSpec("existing", "kind-dev")),
     ("existing:arn:aws:eks:x:1:cluster/y", ClusterSpec("existing", "arn:aws:eks:x:1:cluster/y")),
     ("existing:user@host", ClusterSpec("existing", "user@host")),
 ]
 
 _ERRORS = [
-    ("", "unknown cluster provider ''. Known: embedded, existing."),
+    ("", "unknown cluster provider ''. Known: embedded, kind, existing."),
     (
         "Embeded:1.35",
-        "unknown cluster provider 'Embeded'. Did you mean 'embedded'? Known: embedded, existing.",
+        "unknown cluster provider 'Embeded'. Did you mean 'embedded'? Known: embedded, kind, existing.",
     ),
     (
         "embedded:1.35,Gate",
@@ -69,6 +72,22 @@ _ERRORS = [
     (
         "embedded:1.35,src=/x",
         "cluster 'embedded:1.35,src=/x' names both a version and a source folder. Keep one of them.",
+    ),
+    (
+        "kind:a.yaml,@nnn-on",
+        "cluster 'kind:a.yaml,@nnn-on' sets ClearingNominatedNodeNameAfterBinding, "
+        "NominatedNodeNameForExpectation, but a kind cluster has the gates of its config."
+        " Name another config, e.g. kind:kind-configs/1.35-nnn-on.yaml; image=TAG may follow.",
+    ),
+    (
+        "kind",
+        "cluster 'kind' names no config. Write kind:CONFIG.yaml, e.g. kind:kind-configs/1.35-nnn-on.yaml.",
+    ),
+    ("kind:a.yaml,image=", "cluster 'kind:a.yaml,image=' names no image. Write it as image=NAME."),
+    (
+        "kind:a.yaml,cluster=dev",
+        "cluster 'kind:a.yaml,cluster=dev' names a cluster that runs, and how to make one."
+        " Write kind:cluster=NAME alone, or kind:CONFIG.yaml.",
     ),
     ("existing", "cluster 'existing' names no context. Write existing:CONTEXT."),
     ("existing:", "cluster 'existing:' names no context. Write existing:CONTEXT."),

@@ -107,8 +107,16 @@ class FakeStage:
         folder: RunFolder | None,
         needs: Collection[Capability] = (),
         subject: Subject | None = None,
+        *,
+        keep: bool = False,
     ) -> None:
         self.name = name
+        self.keep = keep
+        self.kept = ""
+        there_once = spec is not None and spec.is_there
+        self.is_alone = there_once or Capability.RESTART_COMPONENT not in self.capabilities
+        self.spoiled = False
+        self.notes: list[str] = []
         self.store = store
         self.needs = needs
         self.subject = subject
@@ -148,6 +156,7 @@ class FakeStage:
 
     async def close(self) -> None:
         self.closed += 1
+        self.kept = f"run-{self.name}" if self.keep else ""
 
     def client(self, _actor: Actor, _user_agent: str, _server: str | None = None) -> FakeClient:
         return FakeClient(self)

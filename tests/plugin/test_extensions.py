@@ -314,7 +314,7 @@ def test_a_provider_is_asked_for_a_cluster_by_its_name(packages: Packages) -> No
 def test_an_unknown_provider_is_answered_with_all(packages: Packages) -> None:
     packages.install("", clusters="acme = {m}:cluster")
     with pytest.raises(
-        CannotStart, match=r"unknown cluster provider 'acne'.*Known: embedded, existing, acme\."
+        CannotStart, match=r"unknown cluster provider 'acne'.*Known: embedded, kind, existing, acme\."
     ):
         parse("acne:1.35")
 

@@ -83,6 +83,15 @@ def test_our_options_stand_beside_those_of_pytest_kind(tmp_path: Path) -> None:
         "def test_it(pytestconfig):\n    o = pytestconfig.option\n"
         "    assert (o.cluster_name, o.kubeconfig, o.hintbound_cluster) == ('a', 'b', 'embedded:1.35')\n"
     )
-    words = ["-p", "kindlike", "--cluster-name=a", "--kubeconfig=b", "--cluster=embedded:1.35", "."]
+    words = [
+        "-p",
+        "no:pytest-kind",
+        "-p",
+        "kindlike",
+        "--cluster-name=a",
+        "--kubeconfig=b",
+        "--cluster=embedded:1.35",
+        ".",
+    ]
     done = run(tmp_path, *words)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -139,6 +139,46 @@ def test_an_existing_cluster_is_started_once_whatever_is_exclusive(
     assert [stage.name for stage in sessions.stages] == ["shared"]
 
 
+def test_on_a_cluster_that_is_there_once_what_is_exclusive_comes_last(sessions: Sessions) -> None:
+    source = """
+        ended = []
+
+        @one("T-ALONE", exclusive=True)
+        async def test_alone(arena):
+            assert sorted(ended) == ["one", "two"]
+
+        @one("T-SHARED")
+        async def test_one(arena):
+            await asyncio.sleep(0.05)
+            ended.append("one")
+
+        @one("T-SHARED-TOO")
+        async def test_two(arena):
+            ended.append("two")
+        """
+    ran = sessions.run(source, "--cluster", "kind:cluster=theirs")
+    assert set(ran.verdicts.values()) == {"pass"}, ran.out
+    assert [stage.name for stage in sessions.stages] == ["shared"]
+
+
+def test_clusters_that_are_kept_are_told_with_how_to_end_them(sessions: Sessions) -> None:
+    ran = sessions.run("@one('T-ONE')\nasync def test_one(arena): pass\n", "--keep")
+    assert (
+        "note: shared was kept: export KUBECONFIG=$(hintbound cluster kubeconfig run-shared); "
+        "it ends with `hintbound cluster down run-shared`" in ran.out
+    )
+    assert sessions.run("@one('T-ONE')\nasync def test_one(arena): pass\n").run["notes"] == []
+
+
+@pytest.mark.parametrize(
+    ("play", "spoiled"),
+    [("pass", False), ("assert False", True), ("raise Unproven('x')", True), ("pytest.skip('x')", False)],
+)
+def test_a_stage_knows_when_its_logs_are_worth_having(sessions: Sessions, play: str, spoiled: bool) -> None:
+    sessions.run(f"@one('T-ONE')\nasync def test_one(arena): {play}\n")
+    assert [stage.spoiled for stage in sessions.stages] == [spoiled]
+
+
 def test_each_stage_gets_what_the_behaviours_that_are_played_on_it_need(sessions: Sessions) -> None:
     sessions.run("""
         @one("T-ALONE", exclusive=True, needs=["AUDIT"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,7 @@ from hintbound.clusters.protocol import ComponentState
 from hintbound.errors import CannotStart
 from hintbound.history.store import Store
 from hintbound.kube.errors import ConnectionFailed
+from hintbound.plugin import stage as stage_module
 from hintbound.plugin.stage import Stage, start_all
 from hintbound.protocol import ComponentKind
 from hintbound.report.folder import RunFolder
@@ -75,6 +77,81 @@ def test_what_a_test_ends_itself_is_no_death(stage: Stage, store: Store) -> None
 def test_a_version_counts_as_read_where_gates_do_not(stage: Stage) -> None:
     assert stage.facts.versions[ComponentKind.APISERVER] == "v1.34.0"
     assert ComponentKind.APISERVER not in stage.facts.gates
+
+
+class Lasting:
+    """A cluster that can stay and has logs of its own."""
+
+    capabilities: frozenset[str] = frozenset()
+
+    def __init__(self, fails: Exception | None = None) -> None:
+        self.did: list[str] = []
+        self._fails = fails
+
+    async def start(self) -> None:
+        if self._fails:
+            raise self._fails
+
+    async def components(self) -> list[ComponentState]:
+        return []
+
+    def client(self, *_: object) -> None:
+        return None
+
+    async def close(self) -> None:
+        self.did.append("closed")
+
+    async def leave(self) -> str:
+        self.did.append("left")
+        return "run-1"
+
+    def kubeconfig(self, user: str = "") -> Path:
+        raise NotImplementedError(user)
+
+    async def export_logs(self, into: Path) -> None:
+        self.did.append(f"exported into {'/'.join(into.parts[-3:])}")
+
+
+@pytest.mark.parametrize(
+    ("keep", "spoiled", "did"),
+    [
+        (False, False, ["closed"]),
+        (True, False, ["left"]),
+        (False, True, ["exported into logs/shared/nodes", "closed"]),
+        (True, True, ["exported into logs/shared/nodes", "left"]),
+    ],
+)
+async def test_a_cluster_ends_as_it_was_asked_and_leaves_its_logs_where_they_matter(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep: bool, spoiled: bool, did: list[str]
+) -> None:
+    cluster = Lasting()
+    monkeypatch.setattr("hintbound.clusters.open_cluster", lambda *_, **__: cluster)
+    monkeypatch.setattr(stage_module, "WatchRecorder", lambda *_, **__: contextlib.AsyncExitStack())
+    stage = Stage("shared", spec.parse("embedded"), store, RunFolder("r", tmp_path), keep=keep)
+    await stage.start()
+    stage.spoiled = spoiled
+    await stage.close()
+    assert (cluster.did, stage.kept) == (did, "run-1" if keep else "")
+
+
+async def test_a_cluster_that_did_not_start_is_not_kept(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Lasting(CannotStart("no."))
+    monkeypatch.setattr("hintbound.clusters.open_cluster", lambda *_, **__: cluster)
+    stage = Stage("shared", spec.parse("embedded"), store, RunFolder("r", tmp_path), keep=True)
+    with pytest.raises(CannotStart):
+        await stage.start()
+    assert (cluster.did, stage.kept) == (["closed"], "")
+
+
+@pytest.mark.parametrize("text", ["existing:mine", "kind:cluster=mine"])
+def test_what_is_not_ours_is_not_ours_to_keep(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setattr("hintbound.clusters.open_cluster", lambda *_, **__: Lasting())
+    with pytest.raises(CannotStart, match=r"is not for us to keep or to end\. Leave --keep out\."):
+        Stage("shared", spec.parse(text), store, RunFolder("r", tmp_path), keep=True)
 
 
 class Cluster:

@@ -1,4 +1,4 @@
-"""`hintbound cluster`: embedded control planes for a person to use with kubectl."""
+"""`hintbound cluster`: embedded and kind clusters for a person to use with kubectl."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from hintbound.errors import CannotStart
 
 if TYPE_CHECKING:
     from hintbound.clusters.embedded.cluster import EmbeddedCluster
+    from hintbound.clusters.kind.cluster import KindCluster
 
 
 @click.group()
 def command() -> None:
-    """Bring embedded control planes up and down: etcd, apiserver, scheduler, controller-manager and KWOK."""
+    """Bring embedded and kind clusters up and down: etcd, apiserver, scheduler, controller-manager, KWOK."""
 
 
 @command.command()
@@ -34,13 +35,19 @@ def up(spec: str, name: str, port: int) -> None:
     from hintbound.clusters import parse
     from hintbound.clusters.embedded.cluster import EmbeddedCluster
     from hintbound.clusters.embedded.options import Options
+    from hintbound.clusters.kind.cluster import KindCluster
 
     parsed = parse(spec)
-    if parsed.provider != "embedded":
+    if parsed.is_there or parsed.provider not in ("embedded", "kind"):
         raise CannotStart(
-            f"{spec!r} is not embedded.", next_step="Only embedded clusters are brought up here."
+            f"{spec!r} is no cluster to bring up.", next_step="Name embedded[:VERSION] or kind:CONFIG.yaml."
         )
-    cluster = EmbeddedCluster(parsed, Options(folder_name=name, apiserver_port=port))
+    if port and parsed.provider == "kind":
+        raise CannotStart(
+            "--port is for embedded clusters.", next_step="Set networking.apiServerPort in the kind config."
+        )
+    maker = KindCluster if parsed.provider == "kind" else EmbeddedCluster
+    cluster = maker(parsed, Options(folder_name=name, apiserver_port=port))
     cluster.resolve()
     try:
         kubeconfig = asyncio.run(_up(cluster))
@@ -51,7 +58,7 @@ def up(spec: str, name: str, port: int) -> None:
     click.echo(f"hintbound cluster down {name}    # when you are done")
 
 
-async def _up(cluster: EmbeddedCluster) -> Path:
+async def _up(cluster: EmbeddedCluster | KindCluster) -> Path:
     """Its processes are in a group of their own: a Ctrl-C reaches only us, and we end them."""
     _cancel_once(signal.SIGINT, signal.SIGTERM)
     await cluster.start()
@@ -88,7 +95,7 @@ def _cancel_once(*signals: signal.Signals) -> None:
 @click.option("--all", "every", is_flag=True, help="All that were brought up to stay.")
 def down(name: str | None, every: bool) -> None:
     """End a control plane and remove its folder. NAME may be left out when only one is up."""
-    from hintbound.clusters.embedded import registry
+    from hintbound.clusters import registry
 
     if every:
         found = [(folder, entry) for folder, entry in registry.entries() if entry and entry.owner is None]
@@ -109,8 +116,8 @@ def down(name: str | None, every: bool) -> None:
 @command.command("list")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def list_(form: str) -> None:
-    """Every embedded control plane on this machine, those of runs included."""
-    from hintbound.clusters.embedded import registry
+    """Every cluster of ours on this machine, those of runs included."""
+    from hintbound.clusters import registry
 
     rows = [
         {
@@ -120,6 +127,7 @@ def list_(form: str) -> None:
             "alive": entry.alive,
             "owner": entry.owner.pid if entry.owner else None,
             "processes": {name: process.pid for name, process in entry.processes.items() if process.runs},
+            "nodes": list(entry.nodes),
         }
         for _, entry in registry.entries()
         if entry
@@ -140,7 +148,7 @@ def list_(form: str) -> None:
 @click.argument("name", required=False)
 def kubeconfig(name: str | None) -> None:
     """Print the path of the admin's kubeconfig: export KUBECONFIG=$(hintbound cluster kubeconfig)."""
-    from hintbound.clusters.embedded import registry
+    from hintbound.clusters import registry
     from hintbound.clusters.embedded.credentials import kubeconfig_path
     from hintbound.protocol import Actor
 
@@ -156,7 +164,7 @@ def kubeconfig(name: str | None) -> None:
 @command.command()
 def prune() -> None:
     """Remove what killed runs left behind: folders of control planes of which nothing runs any more."""
-    from hintbound.clusters.embedded import registry
+    from hintbound.clusters import registry
 
     removed = registry.prune()
     for name in removed:

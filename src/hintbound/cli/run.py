@@ -17,7 +17,8 @@ from hintbound.protocol import ExitCode
     metavar="SPEC",
     default="embedded",
     show_default=True,
-    help="embedded[:VERSION][,Gate=true|false...][,emulate=1.34], embedded:src=DIR, or existing:CONTEXT",
+    help="embedded[:VERSION][,Gate=true|false...][,emulate=1.34], embedded:src=DIR, kind:CONFIG.yaml"
+    "[,image=TAG], kind:cluster=NAME, or existing:CONTEXT",
 )
 @click.option(
     "--subject",
@@ -33,6 +34,7 @@ from hintbound.protocol import ExitCode
 @click.option(
     "--xfails", metavar="FILE", help="Failures that are expected: shown, but they do not fail the run."
 )
+@click.option("--keep", is_flag=True, help="Leave the control planes running; see `hintbound cluster`.")
 @click.option("--verbose", "-v", is_flag=True, help="Show pytest's own output, with tracebacks.")
 def command(
     paths: tuple[str, ...],
@@ -43,6 +45,7 @@ def command(
     jobs: int | None,
     reports: Path | None,
     xfails: str | None,
+    keep: bool,
     verbose: bool,
 ) -> int:
     """Judge a cluster, or a vendor's scheduler on it: PATHS are suites (a folder, a file, file::test), by
@@ -63,6 +66,7 @@ def command(
     arguments += [f"--hintbound-jobs={jobs}"] if jobs else []
     arguments += [f"--hintbound-reports={reports}"] if reports else []
     arguments += [f"--hintbound-xfails={xfails}"] if xfails is not None else []
+    arguments += ["--hintbound-keep"] if keep else []
     arguments += ["-v", "-rA"] if verbose else []
     console = RunConsole()
     try:

@@ -33,9 +33,20 @@ __all__ = [
     "ComponentState",
     "Extras",
     "SchedulerSpec",
+    "from_kind",
     "open_cluster",
     "parse",
 ]
+
+
+def from_kind(made: object, asked: Asked | None = None) -> Cluster:
+    """A cluster of pytest-kind's, of pytest-kubernetes', or one by name; see `clusters/kind/fixtures.py`.
+
+    Raises CannotStart.
+    """
+    from hintbound.clusters.kind import fixtures
+
+    return fixtures.from_kind(made, asked)
 
 
 def open_cluster(
@@ -59,11 +70,10 @@ def open_cluster(
         existing = ExistingCluster(spec, name=name, logs=logs, listener=listener, subject=subject)
         existing.resolve()
         return existing
+    asked = Asked(name, logs, listener, frozenset(needs), subject)
     if spec.provider not in PROVIDERS:
-        return open_installed(spec, Asked(name, logs, listener, frozenset(needs), subject))
-    from hintbound.clusters.embedded.options import Options
-
-    options = Options(name=name, logs=logs, listener=listener, needs=frozenset(needs), subject=subject)
+        return open_installed(spec, asked)
+    options = asked.options()
     if spec.provider == "kind":
         from hintbound.clusters.kind.cluster import KindCluster
 

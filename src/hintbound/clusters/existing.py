@@ -19,9 +19,9 @@ from typing import Final
 import yaml
 
 from hintbound import assets, data
-from hintbound.clusters import access, fake_nodes, kubeconfigs
+from hintbound.clusters import access, fake_nodes, kubeconfigs, registry
 from hintbound.clusters.audition import Audition
-from hintbound.clusters.embedded import components, registry
+from hintbound.clusters.embedded import components
 from hintbound.clusters.embedded.guard import Guard
 from hintbound.clusters.embedded.identity import ProcessId
 from hintbound.clusters.embedded.process import ComponentDied, Listener, Process

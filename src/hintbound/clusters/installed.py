@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hintbound.clusters.embedded.options import Options
 from hintbound.clusters.protocol import Capability, Cluster
 from hintbound.clusters.spec import PROVIDERS, ClusterSpec, parse
 from hintbound.errors import CannotStart
@@ -28,6 +29,16 @@ class Asked:
     """What will be asked for."""
     subject: Subject | None = None
     """Whose scheduler its pods are to name; the cluster's `scheduler_name` must be that then."""
+
+    def options(self) -> Options:
+        """The same, as hintbound's own clusters take it."""
+        return Options(
+            name=self.name,
+            logs=self.logs,
+            listener=self.listener,
+            needs=frozenset(self.needs),
+            subject=self.subject,
+        )
 
     def of_hintbound(self, spec: str) -> Cluster:
         """One of hintbound's own clusters by its SPEC, with all that is asked: for a provider that wraps it.

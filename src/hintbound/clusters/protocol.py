@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from hintbound.kube.client import Client
 from hintbound.kube.exchange import Tap
@@ -225,6 +225,26 @@ class Cluster(Protocol):
 
     async def remove(self, component: Component) -> None:
         """End a component that was added, and forget it."""
+
+
+@runtime_checkable
+class Stays(Protocol):
+    """A cluster that can outlive the process that started it; see `hintbound cluster`."""
+
+    async def leave(self) -> str:
+        """Let it go on as nobody's; the name that it is registered under. Whoever breaks this off calls
+        `close`."""
+
+    def kubeconfig(self, user: str = Actor.ADMIN) -> Path:
+        """The path of the kubeconfig of an actor or a component's user."""
+
+
+@runtime_checkable
+class Exports(Protocol):
+    """A cluster with logs where nobody would look once it is gone."""
+
+    async def export_logs(self, into: Path) -> None:
+        """Copy them into a folder, which is made. Raises OSError."""
 
 
 READY_WITHIN: Seconds = 60.0

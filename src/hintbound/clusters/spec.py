@@ -7,6 +7,7 @@
 * `embedded:1.35,kube-scheduler.SchedulerAsyncAPICalls=true`: a gate for one component only
 * `embedded:src=DIR`: builds a Kubernetes checkout
 * `kind:CONFIG.yaml`, `kind:CONFIG.yaml,image=TAG`: a kind cluster, with another node image than the config's
+* `kind:cluster=NAME`: a kind cluster that runs already
 * `existing:CONTEXT`: a context of your kubeconfig
 * `NAME:ANYTHING`: a provider that an installed package brings; what follows its name is for it to read
 """
@@ -46,6 +47,13 @@ class ClusterSpec:
     src: Path | None = None
     image: str | None = None
     """The node image for kind; None for those that its config names."""
+    cluster: str | None = None
+    """The name of a kind cluster that runs already."""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it means a cluster that is there once, and not one to be made."""
+        return self.provider == "existing" or self.cluster is not None
 
     def gates_of(self, kind: ComponentKind) -> dict[str, bool]:
         """The gates to set on a component of this kind."""
@@ -58,6 +66,7 @@ class ClusterSpec:
         options += [f"emulate={self.emulate}"] if self.emulate else []
         options += [f"src={self.src}"] if self.src else []
         options += [f"image={self.image}"] if self.image else []
+        options += [f"cluster={self.cluster}"] if self.cluster else []
         parts = [part for part in (self.target, *options) if part]
         return ":".join([self.provider, ",".join(parts)] if parts else [self.provider])
 
@@ -115,18 +124,27 @@ def _existing(text: str, target: str, options: Mapping[str, str]) -> ClusterSpec
 
 
 def _kind(text: str, target: str, options: Mapping[str, str]) -> ClusterSpec:
-    image = options.get("image")
-    if wrong := sorted(options.keys() - {"image"}):
+    if wrong := sorted(options.keys() - {"image", "cluster"}):
         raise CannotStart(
             f"cluster {text!r} sets {', '.join(wrong)}, but a kind cluster has the gates of its config.",
             next_step="Name another config, e.g. kind:kind-configs/1.35-nnn-on.yaml; image=TAG may follow.",
         )
-    if not target or image == "":
+    for key, value in options.items():
+        if not value:
+            raise CannotStart(f"cluster {text!r} names no {key}.", next_step=f"Write it as {key}=NAME.")
+    if "cluster" in options:
+        if target or "image" in options:
+            raise CannotStart(
+                f"cluster {text!r} names a cluster that runs, and how to make one.",
+                next_step="Write kind:cluster=NAME alone, or kind:CONFIG.yaml.",
+            )
+        return ClusterSpec("kind", cluster=options["cluster"])
+    if not target:
         raise CannotStart(
-            f"cluster {text!r} names no {'image' if target else 'config'}.",
+            f"cluster {text!r} names no config.",
             next_step="Write kind:CONFIG.yaml, e.g. kind:kind-configs/1.35-nnn-on.yaml.",
         )
-    return ClusterSpec("kind", target, image=image)
+    return ClusterSpec("kind", target, image=options.get("image"))
 
 
 def _embedded(text: str, target: str, named: Mapping[str, bool], options: Mapping[str, str]) -> ClusterSpec:

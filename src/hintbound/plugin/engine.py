@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -117,14 +117,23 @@ class Engine:
         self._watch.on(loop)
         self._workers.append(asyncio.create_task(self._heartbeat.beat(), name="heartbeat"))
         by_name = {stage.name: stage for stage in stages}
-        for lane, queue in self._lanes.items():
-            stage = by_name.get(lane, stages[0])
+        shared: list[asyncio.Task[None]] = []
+        for lane in self.lanes:
+            queue = self._lanes[lane]
             for scenario in queue:
                 scenario.result = loop.create_future()
-            workers = 1 if lane == EXCLUSIVE else self._jobs
-            for number in range(min(workers, len(queue))):
-                work = self._work(stage, queue)
-                self._workers.append(asyncio.create_task(work, name=f"{lane} {number}"))
+            stage = by_name.get(lane, stages[0])
+            if lane == SHARED:
+                jobs = range(min(self._jobs, len(queue)))
+                work = [self._work(stage, queue) for _ in jobs]
+                shared = [
+                    asyncio.create_task(one, name=f"{lane} {number}") for number, one in enumerate(work)
+                ]
+                self._workers += shared
+            else:
+                before = shared if stage is stages[0] else []
+                alone = self._work(stage, queue, after=before)
+                self._workers.append(asyncio.create_task(alone, name=lane))
 
     async def verdict(self, scenario: Scenario) -> Judgement:
         """The judgement of one scenario, when it is there."""
@@ -156,6 +165,7 @@ class Engine:
                 self.notes.append(f"closing {stage.name} took longer than {CLOSE_WITHIN:g} s")
             elif error := task.exception():
                 self.notes.append(f"closing {stage.name} failed: {error!r}")
+            self.notes += stage.notes
 
     async def _abandon_the_deaf(self) -> int:
         """Cancel what a scenario left on the loop; how many do not end for it. The loop is closed without."""
@@ -166,22 +176,30 @@ class Engine:
         self.notes += [f"a task would not end: {task.get_name()}" for task in deaf]
         return len(deaf)
 
-    async def _work(self, stage: Stage, queue: deque[Scenario]) -> None:
+    async def _work(
+        self, stage: Stage, queue: deque[Scenario], after: Collection[asyncio.Task[None]] = ()
+    ) -> None:
+        """Play what is queued; `after`: those who play on the same cluster, and must have ended before."""
         while queue:
             scenario = queue.popleft()
             assert scenario.result is not None
             judgement = Judgement(Verdict.UNKNOWN, INTERRUPTED, cluster=stage.name)
             try:
-                judgement = await self._play(scenario, stage)
+                judgement = await self._play(scenario, stage, after)
             except Exception as error:  # a bug of ours must not leave the item waiting
                 why = str(error) if isinstance(error, CannotStart) else f"hintbound broke off: {error!r}"
                 judgement = Judgement(Verdict.UNKNOWN, why, cluster=stage.name, error=error)
             finally:
+                stage.spoiled |= judgement.verdict in (Verdict.FAIL, Verdict.UNKNOWN)
                 scenario.result.set_result(judgement)
 
-    async def _play(self, scenario: Scenario, stage: Stage) -> Judgement:
+    async def _play(
+        self, scenario: Scenario, stage: Stage, after: Collection[asyncio.Task[None]]
+    ) -> Judgement:
         if excuse := _excuse(scenario.behaviour, stage):
             return excuse
+        if after:
+            await asyncio.wait(after)
         clock = asyncio.get_running_loop().time
         began = clock()
         arena = Arena(stage, scenario.behaviour)

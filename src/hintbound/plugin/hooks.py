@@ -58,6 +58,7 @@ OPTIONS = {
         "a file of failures that are expected: shown as such, they do not fail the run",
         metavar="FILE",
     ),
+    "keep": _option("keep", "leave the control planes running; see hintbound cluster", action="store_true"),
     "reports": _option("reports", "the folder under which the run's folder is made", metavar="DIR"),
 }
 """What `group.addoption` takes, by the short name."""

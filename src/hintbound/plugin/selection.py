@@ -49,6 +49,7 @@ def settings(config: pytest.Config, collected: Collection[str]) -> Settings:
         elsewhere=not _whole_suites(config),
         selection=_selection(config, whom),
         subject=whom,
+        keep=bool(option.hintbound_keep),
     )
 
 

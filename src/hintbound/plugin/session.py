@@ -14,7 +14,6 @@ import pytest
 
 from hintbound import __version__
 from hintbound.checks import Registered
-from hintbound.clusters.protocol import Capability
 from hintbound.clusters.spec import ClusterSpec
 from hintbound.errors import CannotStart
 from hintbound.history.events import Kind, Source, timestamp
@@ -63,6 +62,8 @@ class Settings:
     the part that is about the subject."""
     subject: Subject | None = None
     """Whose scheduler is judged; None for kube-scheduler."""
+    keep: bool = False
+    """Whether the clusters are left running."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +104,15 @@ class Session:
         self.store.append(Kind.RUN_STARTED, source=Source.ENGINE, data={"spec": str(self.settings.spec)})
         subject = self.settings.subject
         for name in self.engine.lanes:
-            # A cluster of others is there once: what is exclusive finds out on it that it cannot be played.
-            if self.stages and Capability.RESTART_COMPONENT not in self.stages[0].cluster.capabilities:
+            # A cluster that is there once is all there is: what is exclusive comes last on it, or finds out
+            # that it cannot be played.
+            if self.stages and self.stages[0].is_alone:
                 break
             playing = (item.behaviour for item in self.items if item.scenario.lane == name)
             needs = frozenset(need for behaviour in playing for need in behaviour.needs)
-            self.stages.append(Stage(name, self.settings.spec, self.store, self.folder, needs, subject))
+            keep = self.settings.keep
+            stage = Stage(name, self.settings.spec, self.store, self.folder, needs, subject, keep=keep)
+            self.stages.append(stage)
         self.engine.run(self._start(told))
 
     async def _start(self, told: Callable[[Stage], None]) -> None:
@@ -219,6 +223,14 @@ class Session:
         if expected := self.settings.expected:
             yield from expected.stale(self.settings.known, elsewhere=self.settings.elsewhere)
 
+    def _kept(self) -> Iterator[str]:
+        for stage in self.stages:
+            if stage.kept:
+                yield (
+                    f"{stage.name} was kept: export KUBECONFIG=$(hintbound cluster kubeconfig {stage.kept}); "
+                    f"it ends with `hintbound cluster down {stage.kept}`"
+                )
+
     def _result(self, verdict: Verdict, reason: str, finished: str = "") -> Run:
         return Run(
             id=self.folder.id,
@@ -244,7 +256,7 @@ class Session:
                 for item in self.items
                 if item.behaviour.id in self._outcomes
             ),
-            notes=(*self.engine.notes, *(self._stale() if finished else ())),
+            notes=(*self.engine.notes, *self._kept(), *(self._stale() if finished else ())),
         )
 
 

@@ -11,7 +11,15 @@ from typing import Any, Protocol
 
 from hintbound import clusters
 from hintbound.clusters.installed import not_started
-from hintbound.clusters.protocol import ApiserverSpec, Capability, Cluster, Component, ComponentState
+from hintbound.clusters.protocol import (
+    ApiserverSpec,
+    Capability,
+    Cluster,
+    Component,
+    ComponentState,
+    Exports,
+    Stays,
+)
 from hintbound.clusters.spec import ClusterSpec
 from hintbound.errors import CannotStart
 from hintbound.history.events import Kind, Source
@@ -44,7 +52,10 @@ class Stage:
         folder: RunFolder,
         needs: Collection[Capability] = (),
         subject: Subject | None = None,
+        *,
+        keep: bool = False,
     ) -> None:
+        """`keep`: the cluster is left running at the end. Raises CannotStart."""
         self.name = name
         self.subject = subject
         """Whose scheduler it is; None for kube-scheduler."""
@@ -59,6 +70,15 @@ class Stage:
             needs=needs,
             subject=subject,
         )
+        if keep and (spec.is_there or not isinstance(self.cluster, Stays)):
+            raise CannotStart(f"{spec} is not for us to keep or to end.", next_step="Leave --keep out.")
+        self._keep = keep
+        self.kept = ""
+        """The name by which a cluster that was kept is found again."""
+        self.spoiled = False
+        """Whether something failed on it, or nothing was proven: then its logs are worth having."""
+        self.notes: list[str] = []
+        """What went wrong in ending it."""
         self.recorders: list[Recorder] = []
         self.states: tuple[ComponentState, ...] = ()
         self._dead: dict[str, object] = {}
@@ -66,6 +86,12 @@ class Stage:
         self._recorder = ClientRecorder(store, cluster=name)
         self._clients: dict[tuple[Actor, str | None], Client] = {}
         self._open = AsyncExitStack()
+        self._started = False
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether there cannot be another one beside it."""
+        return self._spec.is_there or Capability.RESTART_COMPONENT not in self.cluster.capabilities
 
     @property
     def facts(self) -> Facts:
@@ -80,7 +106,7 @@ class Stage:
 
     async def start(self) -> None:
         """Start the cluster, open every watch, read versions and gates. Raises CannotStart."""
-        self._open.push_async_callback(self.cluster.close)
+        self._open.push_async_callback(self._end)
         try:
             await self.cluster.start()
             self.recorders.append(self._recorder)
@@ -93,6 +119,7 @@ class Stage:
                 self.recorders.append(await self._open.enter_async_context(audit))
             self.states = tuple(await self.cluster.components())
             self._all_known()
+            self._started = True
         except KubeError as error:
             await self.close()
             raise CannotStart(
@@ -123,6 +150,18 @@ class Stage:
             await client.aclose()
         self._clients.clear()
         await self._open.aclose()
+
+    async def _end(self) -> None:
+        """Export the logs if somebody will want them, and end the cluster, or leave it."""
+        if self.spoiled and isinstance(self.cluster, Exports):
+            try:
+                await self.cluster.export_logs(self._folder.logs / self.name / "nodes")
+            except OSError as error:
+                self.notes.append(f"{error}")
+        if self._keep and self._started and isinstance(self.cluster, Stays):
+            self.kept = await self.cluster.leave()
+        else:
+            await self.cluster.close()
 
     def client(self, actor: Actor, user_agent: str, server: str | None = None) -> Client:
         """A recorded client of this actor whose requests carry this User-Agent."""

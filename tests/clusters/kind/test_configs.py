@@ -43,7 +43,7 @@ def test_config_sets_the_gates_on_one_control_plane_and_two_workers(minor: int, 
     made = config(minor, gate_set)
     assert made.get("featureGates", {}) == dict(GATE_SETS[gate_set].gates)
     assert [node["role"] for node in made["nodes"]] == ["control-plane", "worker", "worker"]
-    assert configs.minor_of(made, None) == minor
+    assert str(configs.version_of(made, None)).startswith(f"1.{minor}.")
     assert "networking" not in made, "stock images bring their network plugin"
 
 
@@ -102,14 +102,18 @@ def test_what_is_no_config_is_told_by_its_path(tmp_path: Path, content: str | No
 
 
 @pytest.mark.parametrize(
-    ("images", "image", "minor"),
+    ("images", "image", "version"),
     [
-        (["kindest/node:v1.35.8@sha256:aa"], None, 35),
-        (["hintbound/node:v1.37.2-0123456789ab"] * 2, None, 37),
+        (["kindest/node:v1.35.8@sha256:aa"], None, "1.35.8"),
+        (["hintbound/node:v1.37.2-0123456789ab"] * 2, None, "1.37.2"),
         (["kindest/node:v1.35.8", "kindest/node:v1.34.1"], None, None),
-        ([""], "hintbound/node:v1.36.3", 36),
+        (["kindest/node:v1.35.8", ""], None, None),
+        ([""], "hintbound/node:v1.36.3", "1.36.3"),
         (["kindest/node:latest"], None, None),
+        ([], None, None),
     ],
 )
-def test_the_minor_is_read_from_the_images(images: list[str], image: str | None, minor: int | None) -> None:
-    assert configs.minor_of({"nodes": [{"image": name} for name in images]}, image) == minor
+def test_the_version_is_read_from_the_images(
+    images: list[str], image: str | None, version: str | None
+) -> None:
+    assert configs.version_of({"nodes": [{"image": name} for name in images]}, image) == version

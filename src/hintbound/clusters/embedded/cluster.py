@@ -15,9 +15,9 @@ from typing import Any, Final
 import yaml
 
 from hintbound import assets, data
-from hintbound.clusters import fake_nodes
+from hintbound.clusters import fake_nodes, registry
 from hintbound.clusters.audition import Audition
-from hintbound.clusters.embedded import components, extras, foreign, registry
+from hintbound.clusters.embedded import components, extras, foreign
 from hintbound.clusters.embedded.assembly import Assembly
 from hintbound.clusters.embedded.component import EmbeddedComponent, answers
 from hintbound.clusters.embedded.failures import why_not
@@ -170,8 +170,9 @@ class EmbeddedCluster:
             shutil.rmtree(folder, ignore_errors=True)
             await self._hang_up()
 
-    async def leave(self) -> None:
-        """Let it outlive this process: it is nobody's from then on. Whoever breaks this off calls `close`."""
+    async def leave(self) -> str:
+        """Let it outlive this process: it is nobody's from then on; its name. Whoever breaks this off calls
+        `close`."""
         self._owner = None
         self._register()
         assert self._guard is not None
@@ -179,7 +180,8 @@ class EmbeddedCluster:
         for part in self._built.components.values():
             await part.let_go()
         await self._hang_up()
-        self._folder = None
+        name, self._folder = self.folder.name, None
+        return name
 
     def client(self, actor: Actor, tap: Tap | None = None, server: str | None = None) -> Client:
         """A client of this actor. Without a tap it is shared; with one it is new and the caller closes it."""

@@ -11,17 +11,16 @@ import contextlib
 import itertools
 import os
 import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import yaml
 
 from hintbound import assets, data
-from hintbound.clusters import access, fake_nodes
-from hintbound.clusters.embedded import registry
+from hintbound.clusters import access, fake_nodes, registry
+from hintbound.clusters.embedded import extras
 from hintbound.clusters.embedded.assembly import Assembly
 from hintbound.clusters.embedded.credentials import Credentials
 from hintbound.clusters.embedded.guard import Guard
@@ -30,18 +29,10 @@ from hintbound.clusters.embedded.options import Options
 from hintbound.clusters.embedded.pki import Authority
 from hintbound.clusters.embedded.process import ComponentDied
 from hintbound.clusters.fake_nodes import FAKE_TAINT
-from hintbound.clusters.kind import configs
-from hintbound.clusters.kind.docker import (
-    NETWORK,
-    DockerError,
-    check,
-    containers,
-    docker_soon,
-    image_is_there,
-    networks,
-)
-from hintbound.clusters.kind.janitor import Janitor
+from hintbound.clusters.kind import docker
+from hintbound.clusters.kind.docker import DockerError, docker_soon
 from hintbound.clusters.kind.node import NodeComponent
+from hintbound.clusters.kind.nodes import Attached, Created
 from hintbound.clusters.protocol import (
     READY_WITHIN,
     ApiserverSpec,
@@ -56,54 +47,43 @@ from hintbound.errors import CannotStart
 from hintbound.kube import resources
 from hintbound.kube.client import Client
 from hintbound.kube.errors import AlreadyExists, KubeError
-from hintbound.kube.exchange import Tap
+from hintbound.kube.exchange import Json, Tap
+from hintbound.kube.resources import Resource
 from hintbound.protocol import Actor, ComponentKind, Seconds
 
 _FIXTURES: Final = ("rbac.yaml", "priority-classes.yaml")
+_PKI: Final = "/etc/kubernetes/pki"
 _STATIC_PODS: Final = (
     ComponentKind.APISERVER,
     ComponentKind.SCHEDULER,
     ComponentKind.CONTROLLER_MANAGER,
     ComponentKind.ETCD,
 )
-_CREATED_WITHIN: Final[Seconds] = 600.0
-_PKI: Final = "/etc/kubernetes/pki"
+_UNDO_WITHIN: Final[Seconds] = 5.0
 
 
 class KindCluster:
-    """See the Cluster protocol. Made by `start`, removed by `close`."""
+    """See the Cluster protocol. Made by `start`, removed by `close`; or attached to, and left as it was."""
 
     provider = "kind"
     scheduler_name = "default-scheduler"
     node_taints: Sequence[Mapping[str, str]] = (FAKE_TAINT,)
-    capabilities = frozenset(
-        {
-            Capability.AUDIT,
-            Capability.FAKE_NODES,
-            Capability.ACTORS,
-            Capability.OWN_SCHEDULER,
-            Capability.RESTART_COMPONENT,
-            Capability.PAUSE_COMPONENT,
-            Capability.REAL_NODES,
-        }
-    )
-    extras = Extras()
 
     def __init__(self, spec: ClusterSpec, options: Options | None = None) -> None:
         self._spec = spec
         self._options = options or Options()
-        self._config: dict[str, Any] = {}
-        self._minor = 0
-        self._kind: Path | None = None
+        self._nodes = Attached(spec.cluster) if spec.cluster else Created(Path(spec.target), spec.image)
+        self.extras = Extras()
         self._kwok: Path | None = None
         self._folder: Path | None = None
         self._guard: Guard | None = None
-        self._janitor: Janitor | None = None
         self._assembly: Assembly | None = None
         self._server = ""
-        self._version = ""
+        self._owner: ProcessId | None = ProcessId.of(os.getpid())
         self._clients: dict[Actor, Client] = {}
         self._parts: dict[str, NodeComponent] = {}
+        self._made: list[tuple[Resource, str]] = []
+        """What stands in an attached cluster because of us."""
         self._counter = itertools.count(1)
         self._copying = asyncio.Lock()
         self._canary = fake_nodes.Canary(taints=[FAKE_TAINT])
@@ -115,50 +95,62 @@ class KindCluster:
 
     @property
     def spec(self) -> str:
-        """`kind:CONFIG`."""
+        """`kind:CONFIG`, or `kind:cluster=NAME`."""
         return str(self._spec)
 
     @property
+    def capabilities(self) -> frozenset[Capability]:
+        """All that needs no further apiserver and no cluster without nodes; the audit log only of nodes that
+        we made."""
+        missing = extras.ON_DEMAND - self._options.needs | self.extras.lacking.keys()
+        missing |= {Capability.MANY_APISERVERS, Capability.NO_NODES}
+        return frozenset(Capability) - missing - (set() if self._nodes.ours else {Capability.AUDIT})
+
+    @property
     def deviations(self) -> Sequence[str]:
-        """Where it differs from an ordinary cluster."""
+        """Where it differs from an ordinary cluster, and what is done to one that is not ours."""
+        here = (
+            "the apiserver writes an audit log of pods at level RequestResponse"
+            if self._nodes.ours
+            else "components are paused, stopped and started, and run again at the end; namespaces hb-…, "
+            "fake nodes, priority classes, roles and bindings hintbound-… are made and removed"
+        )
         return (
             "nodes of scenarios are played by KWOK beside the real ones, and tainted",
-            "the apiserver writes an audit log of pods at level RequestResponse",
+            here,
             "schedulers of a scenario's own run on the machine, not in a pod, without leader election",
         )
 
     def resolve(self) -> None:
-        """Find Docker, kind and the config, get KWOK: may download or build. Raises CannotStart."""
-        path = Path(self._spec.target)
-        self._config = configs.read(path)
-        image = self._spec.image
-        minor = configs.minor_of(self._config, image)
-        if minor is None:
+        """Find Docker, kind and the config, or the cluster; get KWOK: may download or build.
+
+        Raises CannotStart.
+        """
+        if self._options.subject:
             raise CannotStart(
-                f"{path} does not say which Kubernetes its nodes run.",
-                next_step="Give its nodes an `image:` with a version, or add image=kindest/node:v1.35.8.",
+                "kind clusters take no subject.",
+                next_step="Judge it on embedded:VERSION, or where it runs: existing:kind-NAME.",
             )
-        self._minor = minor
-        check()
-        if image and not image_is_there(image) and "/" not in image.partition(":")[0]:
-            raise CannotStart(
-                f"there is no node image {image}.", next_step="Build it: tools/kind-node/image 1.35."
-            )
-        self._kind = assets.kind()
-        _needs_pytest_kind()
+        self._nodes.resolve()
         self._kwok = assets.kwok()
+        self.extras = extras.gather(self._nodes.version, self._options.needs)
 
     async def start(self) -> None:
-        """Create it, wait until a fake node is Ready. Raises CannotStart; nothing is left running then."""
-        if self._kind is None:
+        """Make it, wait until a fake node is Ready. Raises CannotStart; nothing is left running then."""
+        if self._kwok is None:
             await asyncio.to_thread(self.resolve)
         registry.prune()
         self._folder = registry.create(self._options.folder_name, spec=self.spec)
         try:
-            await self._create()
+            self._guard = Guard()
+            self._register()
+            name = f"hintbound-{self._folder.name}"
+            log = (self._options.logs or self._folder) / "kind.log"
+            await self._nodes.begin(name, self._folder, self._guard.group, log)
             await self._take_over()
+            await self._apply_fixtures()
             await self._start_kwok()
-        except (ComponentDied, KubeError, DockerError, OSError) as error:
+        except (ComponentDied, KubeError, DockerError, OSError, TimeoutError) as error:
             await self.close()
             raise CannotStart(f"the kind cluster did not start: {error}") from error
         except BaseException:
@@ -170,13 +162,16 @@ class KindCluster:
         await access.usable(self.client(Actor.ADMIN), namespace)
 
     async def close(self) -> None:
-        """Delete what this object created: processes, containers, the folder. May be called twice."""
+        """Remove what this object made: processes, containers, folder; in an attached cluster what it made
+        there. May be called twice."""
         folder, self._folder = self._folder, None
         if folder is None:
             return
         assembly, self._assembly = self._assembly, None
         parts = list(assembly.components.values()) if assembly else []
         try:
+            if assembly and not self._nodes.ours:
+                await self._leave_as_found(assembly)
             await asyncio.gather(*(part.close() for part in parts))
         finally:
             # Without an await up to the end of the folder: a second Ctrl-C cancels only the wait above.
@@ -186,12 +181,27 @@ class KindCluster:
                 part.process.reap()
             if assembly:
                 assembly.let_go()
-            if self._janitor:
-                self._janitor.clean()
+            self._nodes.clean()
             shutil.rmtree(folder, ignore_errors=True)
-            clients, self._clients = list(self._clients.values()), {}
-            for client in clients:
-                await client.aclose()
+            await self._hang_up()
+
+    async def leave(self) -> str:
+        """Let it outlive this process: it is nobody's from then on; its name. Whoever breaks this off calls
+        `close`."""
+        self._owner = None
+        self._register()
+        assert self._guard is not None
+        self._guard.disarm()
+        self._nodes.keep()
+        for part in self._built.components.values():
+            await part.let_go()
+        await self._hang_up()
+        name, self._folder = self._home.name, None
+        return name
+
+    async def export_logs(self, into: Path) -> None:
+        """All that its nodes have logged. Raises OSError."""
+        await self._nodes.export_logs(into)
 
     def client(self, actor: Actor, tap: Tap | None = None, server: str | None = None) -> Client:
         """A client of this actor. Without a tap it is shared; with one it is new and the caller closes it."""
@@ -201,9 +211,13 @@ class KindCluster:
             self._clients[actor] = self._built.connect(self._server, actor)
         return self._clients[actor]
 
+    def kubeconfig(self, user: str = Actor.ADMIN) -> Path:
+        """The path of the kubeconfig of an actor or a component's user."""
+        return self._built.credentials.kubeconfig(user)
+
     def audit_logs(self) -> Sequence[Path]:
         """The apiserver's log, which the node writes into a folder of this machine."""
-        return [self._home / "audit" / configs.LOG]
+        return self._nodes.audit_logs()
 
     def component(self, name: str) -> Component:
         """A handle by name. Raises KeyError."""
@@ -216,18 +230,16 @@ class KindCluster:
         return await asyncio.gather(*(part.state() for part in parts))
 
     async def add_scheduler(self, spec: SchedulerSpec) -> Component:
-        """Start a scheduler of one's own: the node's program, or another version's. Raises ComponentDied,
-        CannotStart, DockerError."""
-        binary, version = await self._scheduler(spec.version)
+        """Start a scheduler of one's own: the node's program, or another. Raises ComponentDied, CannotStart,
+        DockerError."""
+        binary, version = await self._program(spec)
         part = self._built.scheduler(
             f"{ComponentKind.SCHEDULER}-{next(self._counter)}",
             spec.scheduler_name,
             binary,
             version,
             spec.config,
-            self._built.tuning(
-                ComponentKind.SCHEDULER, spec.version, spec.gates, spec.emulate, tuple(spec.flags)
-            ),
+            self._built.tuning(ComponentKind.SCHEDULER, spec.version, spec.gates, spec.emulate, spec.flags),
         )
         try:
             await part.process.start()
@@ -259,51 +271,21 @@ class KindCluster:
         assert self._assembly is not None, "the cluster is not started"
         return self._assembly
 
-    async def _create(self) -> None:
-        """With kind, in a process of its own, so that it can be broken off; its output goes to a log."""
-        audit = self._home / "audit"
-        audit.mkdir()
-        shutil.copyfile(data.folder("fixtures") / "audit-policy.yaml", audit / configs.POLICY)
-        config = self._home / "kind.yaml"
-        config.write_text(yaml.safe_dump(configs.observed(self._config, self._minor, audit)))
-        self._janitor = Janitor(self._cluster_name, new_network=not networks(NETWORK))
-        self._guard = Guard()
-        self._register()
-        log = (self._options.logs or self._home) / "kind.log"
-        log.parent.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", "hintbound.clusters.kind.create", self._cluster_name, str(config)]
-        command += [str(self._home / "kubeconfig.yaml"), str(self._kind), self._spec.image or ""]
-        with log.open("ab") as output:
-            creating = await asyncio.create_subprocess_exec(
-                *command,
-                cwd=self._home,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                process_group=self._guard.group,
-            )
-        async with asyncio.timeout(_CREATED_WITHIN):
-            code = await creating.wait()
-        if code:
-            raise CannotStart(f"kind cannot create the cluster: {_last_error(log)} (see {log}).")
-
     async def _take_over(self) -> None:
-        """Learn where it is, make an identity for each actor, and apply what the suites need."""
-        kubeconfig = yaml.safe_load((self._home / "kubeconfig.yaml").read_text())
-        self._server = kubeconfig["clusters"][0]["cluster"]["server"]
-        node = (await asyncio.to_thread(containers, self._cluster_name, "control-plane"))[0]
+        """Learn where it is, and make an identity for each actor."""
+        assert self._guard is not None
+        assert self._kwok is not None
+        self._server = await asyncio.to_thread(docker.server, self._nodes.cluster)
+        (node,) = await asyncio.to_thread(docker.containers, self._nodes.cluster, "control-plane")
         cert, key = [
             (await docker_soon("exec", node, "cat", f"{_PKI}/{name}")).encode()
             for name in ("ca.crt", "ca.key")
         ]
-        await docker_soon("exec", node, "chmod", "a+r", f"{configs.AUDIT}/{configs.LOG}")
         credentials = Credentials(self._home, Authority(self._home / "pki", (cert, key)))
         credentials.write_kubeconfigs(self._server)
         fake_nodes.write_stages(self._home / "stages.yaml")
-        assert self._guard is not None
-        assert self._kwok is not None
         self._assembly = Assembly(
-            replace(self._spec, gates=dict(self._config.get("featureGates") or {})),
+            replace(self._spec, gates=self._nodes.gates),
             self._options,
             folder=self._home,
             group=self._guard.group,
@@ -312,19 +294,32 @@ class KindCluster:
             changed=self._register,
             credentials=credentials,
         )
-        self._parts = {part.name: part for part in self._components_of(node)}
-        await self._apply_fixtures()
-        self._version = (await self._parts[ComponentKind.SCHEDULER].state()).version.removeprefix("v")
-
-    def _components_of(self, node: str) -> Sequence[NodeComponent]:
-        return [NodeComponent(kind, node, self._options.listener) for kind in _STATIC_PODS]
+        parts = [NodeComponent(kind, node, self._options.listener) for kind in _STATIC_PODS]
+        self._parts = {part.name: part for part in parts}
 
     async def _apply_fixtures(self) -> None:
         admin = self.client(Actor.ADMIN)
-        for file in _FIXTURES:
-            for manifest in yaml.safe_load_all((data.folder("fixtures") / file).read_text()):
-                with contextlib.suppress(AlreadyExists):
-                    await admin.create(resources.of(manifest), manifest)
+        manifests: list[Json] = [
+            manifest
+            for file in _FIXTURES
+            for manifest in yaml.safe_load_all((data.folder("fixtures") / file).read_text())
+        ]
+        for manifest in manifests:
+            with contextlib.suppress(AlreadyExists):
+                await admin.create(resources.of(manifest), manifest)
+                self._made.append((resources.of(manifest), manifest["metadata"]["name"]))
+
+    async def _leave_as_found(self, assembly: Assembly) -> None:
+        """What was held runs again, what was made goes."""
+        for held in self._parts.values():
+            with contextlib.suppress(DockerError):
+                await held.undo()
+        admin = self.client(Actor.ADMIN)
+        with contextlib.suppress(KubeError):
+            await self._canary.remove(admin, timeout=_UNDO_WITHIN)
+        for resource, name in reversed(self._made):
+            with contextlib.suppress(KubeError):
+                await admin.delete(resource, name, timeout=_UNDO_WITHIN)
 
     async def _start_kwok(self) -> None:
         kwok = self._built.kwok(lambda: self._canary.sings(self.client(Actor.ADMIN)))
@@ -332,24 +327,22 @@ class KindCluster:
         await kwok.process.until_ready(READY_WITHIN)
         self._register()
 
-    async def _scheduler(self, version: str | None) -> tuple[Path, str]:
-        if version is not None:
-            exact = assets.resolve_version(version)
+    async def _program(self, spec: SchedulerSpec) -> tuple[Path, str]:
+        """What to start, and the version that it is."""
+        if spec.version is not None:
+            exact = assets.resolve_version(spec.version)
             plane = await asyncio.to_thread(assets.control_plane, exact)
-            return plane[ComponentKind.SCHEDULER], exact
+            return spec.program or plane[ComponentKind.SCHEDULER], exact
+        if spec.program is not None:
+            return spec.program, self._nodes.version
         program = self._home / ComponentKind.SCHEDULER
         async with self._copying:
             if not program.exists():
-                part = self._parts[ComponentKind.SCHEDULER]
                 draft = program.with_suffix(".part")
-                await asyncio.to_thread(part.copy_program, draft)
+                await asyncio.to_thread(self._parts[ComponentKind.SCHEDULER].copy_program, draft)
                 draft.chmod(0o755)
                 draft.rename(program)
-        return program, self._version
-
-    @property
-    def _cluster_name(self) -> str:
-        return f"hintbound-{self._home.name}"
+        return program, self._nodes.version
 
     def _register(self) -> None:
         processes = {}
@@ -357,21 +350,11 @@ class KindCluster:
             if part.pid is not None:
                 with contextlib.suppress(ProcessLookupError):
                     processes[name] = ProcessId.of(part.pid)
-        owner = ProcessId.of(os.getpid())
-        registry.write(self._home, registry.Entry(self._home.name, self.spec, self._server, owner, processes))
+        kind = f"hintbound-{self._home.name}" if self._nodes.ours else ""
+        entry = registry.Entry(self._home.name, self.spec, self._server, self._owner, processes, kind)
+        registry.write(self._home, entry)
 
-
-def _needs_pytest_kind() -> None:
-    from importlib.util import find_spec
-
-    if find_spec("pytest_kind") is None:
-        raise CannotStart(
-            "kind clusters need pytest-kind, which is not installed.",
-            next_step="Install it: pip install 'hintbound[kind]'.",
-        )
-
-
-def _last_error(log: Path) -> str:
-    lines = log.read_text(errors="replace").splitlines()
-    told = [line.strip() for line in lines if line.startswith(("ERROR:", "Command Output:"))]
-    return told[0] if told else (lines[-1] if lines else "it said nothing")
+    async def _hang_up(self) -> None:
+        clients, self._clients = list(self._clients.values()), {}
+        for client in clients:
+            await client.aclose()

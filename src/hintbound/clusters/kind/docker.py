@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import shutil
 import subprocess
-from collections.abc import Sequence
 from typing import IO, Final
 
 from hintbound.errors import CannotStart
@@ -14,8 +13,11 @@ from hintbound.protocol import Seconds
 CLUSTER_LABEL: Final = "io.x-k8s.kind.cluster"
 """kind's label on its containers: the cluster's name."""
 ROLE_LABEL: Final = "io.x-k8s.kind.role"
-NETWORK: Final = "kind"
-"""The network that kind makes for all its clusters."""
+NETWORK_VARIABLE: Final = "KIND_EXPERIMENTAL_DOCKER_NETWORK"
+"""kind's: the network that it makes if need be, in the place of the one that all its clusters share. Each of
+ours has its own, of the cluster's name: so it is sure whose it is and when it can go."""
+APISERVER_PORT: Final = 6443
+"""In a node."""
 _WITHIN: Final[Seconds] = 60.0
 
 
@@ -82,16 +84,25 @@ def containers(cluster: str, role: str | None = None) -> list[str]:
     return sorted(docker("ps", "--all", *filters, "--format", "{{.Names}}").split())
 
 
-def networks(name: str) -> list[str]:
-    """Ids of the networks of exactly this name. Raises DockerError."""
-    return docker("network", "ls", "--no-trunc", f"--filter=name=^{name}$", "--format", "{{.ID}}").split()
+def clusters() -> list[str]:
+    """Names of all kind clusters there are. Raises DockerError."""
+    shown = '{{.Label "' + CLUSTER_LABEL + '"}}'
+    return sorted(set(docker("ps", "--all", f"--filter=label={CLUSTER_LABEL}", "--format", shown).split()))
 
 
-def remove(cluster: str) -> Sequence[str]:
-    """Remove a kind cluster's nodes with their volumes; returns their names. Raises DockerError."""
+def server(cluster: str) -> str:
+    """The URL of a kind cluster's apiserver on this machine. Raises DockerError."""
+    nodes = containers(cluster, "external-load-balancer") or containers(cluster, "control-plane")
+    host, _, port = docker("port", nodes[0], f"{APISERVER_PORT}/tcp").split()[0].rpartition(":")
+    return f"https://{'127.0.0.1' if host in ('0.0.0.0', '[::]') else host}:{port}"
+
+
+def remove(cluster: str) -> None:
+    """Remove a kind cluster of ours: its nodes with their volumes, and its network. Raises DockerError."""
     if names := containers(cluster):
         docker("rm", "--force", "--volumes", *names)
-    return names
+    if networks := docker("network", "ls", f"--filter=name=^{cluster}$", "--format", "{{.ID}}").split():
+        docker("network", "rm", *networks)
 
 
 def _last_line(text: str) -> str:

@@ -1,4 +1,4 @@
-"""No container is left, whatever happens to us: a shell outside removes them when we are gone.
+"""No container or network is left, whatever happens to us: a shell outside removes them when we are gone.
 
 As the guard of local processes (see embedded/guard.py) it reads from a pipe that only we hold.
 """
@@ -10,7 +10,7 @@ import os
 import subprocess
 from typing import Final
 
-from hintbound.clusters.kind.docker import CLUSTER_LABEL, NETWORK
+from hintbound.clusters.kind.docker import CLUSTER_LABEL
 
 _SCRIPT: Final = """
 read -r word
@@ -23,7 +23,7 @@ while [ $left -gt 0 ]; do
   [ -z "$nodes" ] && left=$((left - 10))
   left=$((left - 1))
 done
-{network}
+docker network rm {cluster}
 """
 """Looks again: a kind that is just being ended may have started one more."""
 
@@ -31,10 +31,8 @@ done
 class Janitor:
     """Of one kind cluster, until `clean` or `keep`."""
 
-    def __init__(self, cluster: str, *, new_network: bool) -> None:
-        """`new_network`: kind's network is not there yet, so that it is ours to remove when it is empty."""
-        network = f"docker network rm {NETWORK}" if new_network else ""
-        script = _SCRIPT.format(label=CLUSTER_LABEL, cluster=cluster, network=network)
+    def __init__(self, cluster: str) -> None:
+        script = _SCRIPT.format(label=CLUSTER_LABEL, cluster=cluster)
         reader, self._pipe = os.pipe()
         try:
             self._shell = subprocess.Popen(

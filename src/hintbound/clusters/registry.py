@@ -15,7 +15,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
@@ -24,6 +24,7 @@ import platformdirs
 from filelock import FileLock
 
 from hintbound.clusters.embedded.identity import ProcessId
+from hintbound.clusters.kind import docker
 from hintbound.errors import CannotStart, cause, one_of
 from hintbound.protocol import Seconds
 
@@ -44,11 +45,26 @@ class Entry:
     owner: ProcessId | None
     """The command that ends the cluster when it ends; None for one that was brought up to stay."""
     processes: dict[str, ProcessId] = field(default_factory=dict)
+    kind: str = ""
+    """The name of the kind cluster whose nodes belong to it."""
 
     @property
     def alive(self) -> bool:
-        """Whether any of its processes runs, or its owner may still be starting them."""
-        return self.owned or any(process.runs for process in self.processes.values())
+        """Whether any of its processes runs, its owner may still be starting them, or nodes of it are there
+        that were brought up to stay."""
+        if self.owned or any(process.runs for process in self.processes.values()):
+            return True
+        return self.owner is None and bool(self.nodes)
+
+    @property
+    def nodes(self) -> Sequence[str]:
+        """Names of its containers; also those that nobody can be asked about are told, by the cluster's."""
+        if not self.kind:
+            return []
+        try:
+            return docker.containers(self.kind)
+        except (docker.DockerError, CannotStart):
+            return [f"{self.kind} (docker does not answer)"]
 
     @property
     def owned(self) -> bool:
@@ -107,6 +123,7 @@ def read(folder: Path) -> Entry | None:
             server=raw["server"],
             owner=ProcessId(**raw["owner"]) if raw["owner"] else None,
             processes={name: ProcessId(**process) for name, process in raw["processes"].items()},
+            kind=raw.get("kind", ""),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -145,7 +162,7 @@ def find(name: str | None) -> tuple[Path, Entry]:
 
 
 def end(folder: Path, entry: Entry) -> None:
-    """End the processes of a cluster (only those that are surely its own) and remove its folder.
+    """End the processes of a cluster (only those that are surely its own), remove its nodes and its folder.
 
     SIGKILL: nothing of it is kept, and an apiserver that ends politely takes many seconds.
     Raises CannotStart for what will not go.
@@ -159,18 +176,27 @@ def end(folder: Path, entry: Entry) -> None:
             pids = ", ".join(f"{name} (pid {pid})" for name, pid in left.items())
             raise CannotStart(f"{entry.name} does not end: {pids} ignores SIGKILL or is not yours to end.")
         time.sleep(0.01)
+    if entry.kind:
+        try:
+            docker.remove(entry.kind)
+        except docker.DockerError as error:
+            raise CannotStart(
+                f"the nodes of {entry.name} cannot be removed: {error}.", next_step="See whether docker runs."
+            ) from error
     shutil.rmtree(folder, ignore_errors=True)
     if folder.exists():
         raise CannotStart(f"{entry.name} has ended, but {folder} cannot be removed.", next_step="Remove it.")
 
 
 def prune() -> list[str]:
-    """Remove the folders of clusters that nothing runs for; returns their names. Raises CannotStart."""
+    """Remove the folders of clusters that nobody runs, with what a killed owner has left of their nodes;
+    returns their names. Raises CannotStart."""
     try:
         if not root().is_dir():
             return []
         with _alone():
-            dead = [folder for folder, entry in _folders() if _is_dead(folder, entry)]
+            found = [(folder, entry) for folder, entry in _folders() if _is_dead(folder, entry)]
+            dead = [folder for folder, entry in found if entry is None or _without_nodes(entry)]
             for folder in dead:
                 shutil.rmtree(folder, ignore_errors=True)
     except OSError as error:
@@ -182,6 +208,16 @@ def _is_dead(folder: Path, entry: Entry | None) -> bool:
     if entry is not None:
         return not entry.alive
     return not _is_fresh(folder) and not _is_in_use(folder)
+
+
+def _without_nodes(entry: Entry) -> bool:
+    """Remove them; whether that is done. Without docker the folder stays, so that they are found again."""
+    try:
+        if entry.kind:
+            docker.remove(entry.kind)
+    except (docker.DockerError, CannotStart):
+        return False
+    return True
 
 
 def _is_fresh(folder: Path) -> bool:
@@ -217,7 +253,7 @@ def _alone() -> FileLock:
 
 def _taken(name: str) -> CannotStart:
     return CannotStart(
-        f"an embedded cluster named {name!r} exists.",
+        f"a cluster named {name!r} exists.",
         next_step=f"Use another name, or end it with `hintbound cluster down {name}`.",
     )
 

@@ -1,0 +1,126 @@
+"""Nodes of a cluster whose command was killed go, sooner or later; those that were left up stay."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hintbound.clusters import registry
+from hintbound.clusters.embedded.identity import ProcessId
+from hintbound.clusters.kind.janitor import Janitor
+from hintbound.clusters.registry import Entry
+from hintbound.errors import CannotStart
+from tests.clusters.kind.scripted import Scripted
+
+_NODES = {"ps*": "hintbound-a-control-plane", "rm*": "", "network ls*": "0f27", "network rm*": ""}
+
+
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scripted:
+    scripted = Scripted(tmp_path)
+    scripted.program("docker", _NODES)
+    monkeypatch.setenv("PATH", str(scripted.folder), prepend=os.pathsep)
+    return scripted
+
+
+def dead() -> ProcessId:
+    with subprocess.Popen(["sleep", "60"]) as process:
+        known = ProcessId.of(process.pid)
+        process.kill()
+    return known
+
+
+def entry(owner: ProcessId | None) -> Path:
+    folder = registry.create("a", spec="kind:x.yaml")
+    registry.write(folder, Entry("a", "kind:x.yaml", "", owner, {}, "hintbound-a"))
+    return folder
+
+
+def removals(tools: Scripted) -> list[str]:
+    return [line for line in tools.asked if line.startswith(("docker rm", "docker network rm"))]
+
+
+_REMOVED = ["docker rm --force --volumes hintbound-a-control-plane", "docker network rm 0f27"]
+
+
+def test_nodes_of_a_dead_owner_are_pruned_with_their_network(tools: Scripted) -> None:
+    folder = entry(dead())
+
+    assert registry.prune() == ["a"]
+    assert removals(tools) == _REMOVED
+    assert not folder.exists()
+
+
+def test_nodes_of_a_living_owner_and_those_that_were_left_up_stay(tools: Scripted) -> None:
+    folder = entry(ProcessId.of(os.getpid()))
+    assert registry.prune() == []
+    registry.write(folder, Entry("a", "kind:x.yaml", "", None, {}, "hintbound-a"))
+    assert registry.prune() == []
+    assert removals(tools) == []
+
+
+def test_a_cluster_that_was_left_up_and_deleted_by_others_is_pruned(tools: Scripted) -> None:
+    entry(None)
+    tools.program("docker", {"ps*": "", "network*": ""})
+
+    assert registry.prune() == ["a"]
+    assert removals(tools) == []
+
+
+@pytest.mark.parametrize("owner", [None, dead()])
+def test_without_docker_nothing_is_forgotten(tools: Scripted, owner: ProcessId | None) -> None:
+    folder = entry(owner)
+    tools.program("docker", {"*": (1, "Cannot connect to the Docker daemon.")})
+
+    assert registry.prune() == []
+    assert folder.is_dir()
+    found, known = registry.find("a")
+    with pytest.raises(CannotStart, match="the nodes of a cannot be removed: Cannot connect"):
+        registry.end(found, known)
+    assert folder.is_dir()
+
+
+def test_down_removes_the_nodes(tools: Scripted) -> None:
+    entry(None)
+
+    registry.end(*registry.find("a"))
+
+    assert removals(tools) == _REMOVED
+    assert list(registry.entries()) == []
+
+
+_OWNER = """
+import os, sys
+from hintbound.clusters.kind.janitor import Janitor
+janitor = Janitor("hintbound-a")
+os.write(1, b"x")
+sys.stdin.read()
+"""
+
+
+def test_the_janitor_outlives_a_killed_owner(tools: Scripted) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", _OWNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as owner:
+        assert owner.stdout is not None
+        owner.stdout.read(1)
+        assert removals(tools) == []
+        owner.kill()
+
+    deadline = time.monotonic() + 30
+    while "docker network rm hintbound-a" not in tools.asked:
+        assert time.monotonic() < deadline, tools.asked
+        time.sleep(0.05)
+    assert "docker rm --force --volumes hintbound-a-control-plane" in tools.asked
+
+
+def test_the_janitor_leaves_what_is_to_be_kept(tools: Scripted) -> None:
+    janitor = Janitor("hintbound-a")
+    janitor.keep()
+    janitor.clean()
+    assert tools.asked == []
