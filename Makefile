@@ -4,17 +4,20 @@
 PYTHON ?= python3
 CLUSTER ?= embedded:1.35
 PROFILE ?= core
+VERSION ?= 1.35
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml src/hintbound/__init__.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types unit matrix behaviours lock wheel bench soak nightly clean
+.PHONY: help run test lint types unit matrix behaviours lock wheel bench soak nightly kind kind-page kind-image kind-environment clean
 
 help:
 	@echo "make run     judge $(CLUSTER) by the profile $(PROFILE); CLUSTER=... and PROFILE=... change that"
 	@echo "make test    the suite's own tests, lint, types"
 	@echo "make bench   the benchmarks, as JSON lines"
+	@echo "make kind    judges kind clusters of $(VERSION), gates on and off, against embedded ones; starts Docker if need be"
+	@echo "make kind-image  builds a kind node image of $(VERSION) where no image registry is reached"
 	@echo "make nightly all versions and gates, twenty equal runs, the benchmarks"
 
 run: $(VENV)/run.stamp
@@ -53,9 +56,21 @@ soak: $(VENV)/run.stamp
 nightly: $(VENV)/dev.stamp
 	.ci/nightly
 
+kind: $(VENV)/kind.stamp
+	tools/kind-node/engine run .ci/kind $(VERSION)
+
+kind-page: $(VENV)/kind.stamp
+	tools/kind-node/engine run .ci/kind $(VERSION) docs/kind.md
+
+kind-image: $(VENV)/run.stamp
+	@$(BIN)/python tools/kind-node/image $(VERSION)
+
+kind-environment: $(VENV)/kind.stamp
+
 lock: $(VENV)/dev.stamp
 	$(BIN)/uv pip compile $(LOCKED) pyproject.toml requirements/build.in -o requirements/run.lock
 	$(BIN)/uv pip compile $(LOCKED) pyproject.toml requirements/build.in --group dev -c requirements/run.lock -o requirements/dev.lock
+	$(BIN)/uv pip compile $(LOCKED) pyproject.toml requirements/build.in --extra kind -c requirements/run.lock -o requirements/kind.lock
 LOCKED := --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 clean:
@@ -72,4 +87,8 @@ $(VENV)/run.stamp: requirements/run.lock $(SOURCES)
 
 $(VENV)/dev.stamp: $(VENV)/run.stamp requirements/dev.lock
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/dev.lock
+	touch $@
+
+$(VENV)/kind.stamp: $(VENV)/run.stamp requirements/kind.lock
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/kind.lock
 	touch $@

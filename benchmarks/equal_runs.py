@@ -20,10 +20,12 @@ Verdicts = tuple[tuple[str, str], ...]
 
 
 def judge(cluster: str, profile: str, reports: Path) -> tuple[Verdicts, Path]:
-    """One run: every behaviour with its verdict, and the run's folder."""
+    """One run: every behaviour with its verdict, none when it could not start, and the run's folder."""
     command = [str(HINTBOUND), "run", "--cluster", cluster, "--profile", profile, "--reports", str(reports)]
     subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
     folder = (reports / "latest").resolve()
+    if not (folder / "run.json").exists():
+        return (), reports
     outcomes = json.loads((folder / "run.json").read_text())["outcomes"]
     return tuple(sorted((outcome["behaviour"], outcome["verdict"]) for outcome in outcomes)), folder
 
@@ -38,7 +40,7 @@ def main() -> int:
     reports = Path(tempfile.mkdtemp(prefix="hintbound-runs-"))
     results = []
     for number in range(1, options.runs + 1):
-        results.append(judge(options.cluster, options.profile, reports))
+        results.append(judge(options.cluster, options.profile, reports / str(number)))
         print(f"{options.cluster}: run {number} of {options.runs}", file=sys.stderr)
     usual = Counter(verdicts for verdicts, _ in results).most_common(1)[0][0]
     unlike = [
@@ -56,7 +58,7 @@ def main() -> int:
     print(json.dumps({"benchmark": "equal runs", "cluster": options.cluster, **figures}))
     if not unlike:
         shutil.rmtree(reports)
-    return int(bool(unlike) or "fail" in judged or "unknown" in judged)
+    return int(bool(unlike) or not judged or "fail" in judged or "unknown" in judged)
 
 
 if __name__ == "__main__":
