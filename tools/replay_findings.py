@@ -5,6 +5,8 @@
 
 Each is played in bash, verbatim, on a control plane brought up for it, and must print what the page says.
 Any command that fails ends it. Exits 1 when a page is untrue anywhere, 254 when a part is missing.
+What takes real nodes is played on a kind cluster of the node image that HINTBOUND_KIND_IMAGE names, else left
+out.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from hintbound import assets
 from hintbound.errors import CannotStart, one_of
 from hintbound.protocol import ExitCode
 from hintbound.report import findings
@@ -34,6 +37,7 @@ FOLDER = Path(__file__).parents[1] / "docs" / "findings"
 HINTBOUND = (sys.executable, "-m", "hintbound")
 LIMIT = 180
 """Seconds for one reproduction."""
+_KIND_IMAGE = os.environ.get("HINTBOUND_KIND_IMAGE", "")
 _numbers = itertools.count(1)
 
 
@@ -64,18 +68,50 @@ def replay(finding: Finding, spec: str) -> Replay:
     """Bring the cluster up, play the page, end everything that it started."""
     begun = time.monotonic()
     name = f"replay-{os.getpid()}-{next(_numbers)}"
-    up = _run(*HINTBOUND, "cluster", "up", f"embedded:{spec}", "--name", name)
-    if up.returncode:
-        return Replay(finding.name, spec, time.monotonic() - begun, "the cluster did not come up", up.stderr)
     try:
-        kubeconfig = _run(*HINTBOUND, "cluster", "kubeconfig", name).stdout.strip()
-        code, output = play(finding.script, kubeconfig)
-    finally:
-        _run(*HINTBOUND, "cluster", "down", name)
+        with (_of_kind if _takes_kind(spec) else _embedded)(findings.cluster(spec), name) as kubeconfig:
+            code, output = play(finding.script, kubeconfig)
+    except _DidNotComeUp as error:
+        return Replay(finding.name, spec, time.monotonic() - begun, "the cluster did not come up", str(error))
     wrong = f"it ended with {code}" if code else ""
     if not code and (line := missing(finding.printed(spec), output)) is not None:
         wrong = f"it did not print, in its turn: {line}"
     return Replay(finding.name, spec, time.monotonic() - begun, wrong, output)
+
+
+class _DidNotComeUp(Exception):
+    """With what was said."""
+
+
+@contextlib.contextmanager
+def _embedded(spec: str, name: str) -> Iterator[str]:
+    """The path of its kubeconfig."""
+    up = _run(*HINTBOUND, "cluster", "up", spec, "--name", name)
+    if up.returncode:
+        raise _DidNotComeUp(up.stderr)
+    try:
+        yield _run(*HINTBOUND, "cluster", "kubeconfig", name).stdout.strip()
+    finally:
+        _run(*HINTBOUND, "cluster", "down", name)
+
+
+def _takes_kind(spec: str) -> bool:
+    return findings.cluster(spec).startswith("kind:")
+
+
+@contextlib.contextmanager
+def _of_kind(spec: str, name: str) -> Iterator[str]:
+    """As a reader makes it, with kind alone; the path of its kubeconfig."""
+    kind, config = str(assets.kind()), FOLDER.parents[1] / spec.partition(":")[2]
+    with tempfile.TemporaryDirectory() as folder:
+        named = ("--name", name, "--kubeconfig", f"{folder}/kubeconfig")
+        up = _run(kind, "create", "cluster", *named, "--config", str(config), "--image", _KIND_IMAGE)
+        if up.returncode:
+            raise _DidNotComeUp(up.stderr)
+        try:
+            yield f"{folder}/kubeconfig"
+        finally:
+            _run(kind, "delete", "cluster", *named)
 
 
 def play(script: str, kubeconfig: str) -> tuple[int, str]:
@@ -118,8 +154,12 @@ def chosen(pages: Sequence[str], specs: Sequence[str]) -> Iterator[tuple[Finding
         if name not in known:
             raise one_of("finding", name, sorted(known))
         for spec in (*known[name].seen, *known[name].not_seen):
-            if not specs or spec in specs:
-                yield known[name], spec
+            if specs and spec not in specs:
+                continue
+            if _takes_kind(spec) and not _KIND_IMAGE:
+                print(f"left out {name} on {spec}: HINTBOUND_KIND_IMAGE names no node image", flush=True)
+                continue
+            yield known[name], spec
 
 
 def index() -> str:

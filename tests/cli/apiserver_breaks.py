@@ -52,6 +52,13 @@ BREAKS = {
         changes={'"PodScheduled", "status": "True"': '"PodScheduled", "status": "False"'},
     ),
     "NNN-DAMAGE-STATUS-WIPED": Break("assert ", changes={'{"status": None}': '{"status": {}}'}),
+    "NNN-FAIRNESS-HINT-REFUSED": Break(
+        f"awaited 429, {ACCEPTED}",
+        changes={
+            "arena.refused(429, arena.hint(pod, hinted))": "arena.refused(429, arena.patch_status("
+            'pod, {"nominatedNodeName": hinted}, actor=Actor.ADMIN))'
+        },
+    ),
     "NNN-FIELD-ABSENT-POD": Break(f"awaited 404, {ACCEPTED}", changes={ABSENT: NOBODY}),
     "NNN-FIELD-DRY-RUN": Break(r"\['node-a', 'node-a'\] == ", changes={", dry_run=True": ""}),
     "NNN-FIELD-GENERATION": Break(

@@ -349,6 +349,17 @@ def test_what_is_not_played_says_why(
     assert played is (found.verdict is Verdict.PASS)
 
 
+@pytest.mark.parametrize(("lacks", "elsewhere"), [(Capability.REAL_NODES, True), (Capability.AUDIT, False)])
+def test_what_is_about_kubelets_is_judged_where_there_are_some(
+    store: Store, monkeypatch: pytest.MonkeyPatch, lacks: Capability, elsewhere: bool
+) -> None:
+    monkeypatch.setattr(FakeStage, "capabilities", frozenset(set(Capability) - {lacks}))
+    one = scenario(nothing, needs=[lacks])
+    with playing(store, [one]) as (engine, _):
+        found = verdict(engine, one)
+    assert (found.verdict, found.elsewhere) == (Verdict.SKIP, elsewhere)
+
+
 def test_a_test_that_swallows_its_cancellation_is_late_all_the_same(store: Store) -> None:
     async def deaf(_arena: Arena) -> None:
         with contextlib.suppress(asyncio.CancelledError):

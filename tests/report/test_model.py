@@ -90,6 +90,15 @@ def test_one_skipped_or_unjudged_behaviour_makes_a_profile_partial(
     assert profile_result([outcome(verdict) for verdict in verdicts]) is result
 
 
+def test_what_is_about_things_that_the_cluster_has_none_of_makes_no_profile_partial() -> None:
+    absent = outcome(SKIP, elsewhere=True)
+
+    assert run(outcome(PASS), absent).result(Level.CORE) is ProfileResult.SUCCESS
+    assert run(outcome(PASS), absent, outcome(SKIP)).result(Level.CORE) is ProfileResult.PARTIAL
+    assert run(absent).why_partial(Level.CORE) == "nothing was judged"
+    assert Statistics.of([absent]).skipped == 1
+
+
 @pytest.mark.parametrize(
     "about", [{"reason": "interrupted"}, {"finished": ""}, {"selection": ("suites/scheduler",)}]
 )

@@ -319,7 +319,7 @@ def _excuse(behaviour: Behaviour, stage: Stage) -> Judgement | None:
     if lacking := sorted(behaviour.needs - cluster.capabilities):
         causes = [cluster.extras.lacking[need] for need in lacking if need in cluster.extras.lacking]
         reason = "; ".join(causes) or f"the {cluster.provider} cluster does not offer {', '.join(lacking)}"
-        return Judgement(Verdict.SKIP, reason, cluster=stage.name)
+        return Judgement(Verdict.SKIP, reason, cluster=stage.name, elsewhere=Capability.REAL_NODES in lacking)
     if behaviour.exclusive and Capability.RESTART_COMPONENT not in cluster.capabilities:
         reason = f"it needs a control plane of its own, and the {cluster.provider} cluster is shared"
         return Judgement(Verdict.SKIP, reason, cluster=stage.name)

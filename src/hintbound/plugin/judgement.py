@@ -41,6 +41,8 @@ class Judgement:
     """What the test raised, for the traceback."""
     expected: ExpectedFailure | None = None
     """A failure that was expected."""
+    elsewhere: bool = False
+    """A skip: it is about what the cluster has none of; see Outcome."""
 
 
 def judge(raised: BaseException | None, flaws: Sequence[str] = ()) -> tuple[Verdict, str]:

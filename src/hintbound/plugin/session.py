@@ -197,6 +197,7 @@ class Session:
             advice=behaviour.advice,
             provisional=behaviour.provisional,
             expected=judgement.expected,
+            elsewhere=judgement.elsewhere,
         )
         return judgement
 

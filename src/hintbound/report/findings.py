@@ -1,9 +1,9 @@
 """The pages of `docs/findings`, read: what each says of itself, and what its reproduction prints.
 
 A page is written for people; what programs need of it stands where people read it too. Its first table has
-the rows of `ROWS`, clusters are SPECs as in `hintbound cluster up` without the word `embedded`. The one block
-in `sh` is the reproduction, each block in `text` what it prints: on the clusters that the fence names, else
-wherever it was seen.
+the rows of `ROWS`, clusters are SPECs as in `hintbound cluster up` without the word `embedded`, or, where it
+takes real nodes, kind configs of the checkout. The one block in `sh` is the reproduction, each block in
+`text` what it prints: on the clusters that the fence names, else wherever it was seen.
 """
 
 from __future__ import annotations
@@ -86,6 +86,11 @@ class Finding:
             if spec in prints.on:
                 return prints.lines
         raise KeyError(spec)
+
+
+def cluster(spec: str) -> str:
+    """The SPEC of a page in full, as `--cluster` takes it."""
+    return spec if spec.startswith("kind:") else f"embedded:{spec}"
 
 
 def column(spec: str) -> str:

@@ -180,6 +180,17 @@ TERMS: Final = (
         r"grace periods?",
         "the seconds that a deleted pod has to end",
     ),
+    _term(
+        "kubelet",
+        r"kubelets?",
+        "the agent of a node: it starts and ends the containers of its pods, and writes their status",
+    ),
+    _term(
+        "API Priority and Fairness",
+        r"API Priority and Fairness|FlowSchemas?",
+        "the apiserver's guard against too many requests: a FlowSchema leads a request to a priority level, "
+        "which may refuse it with 429",
+    ),
 )
 
 
@@ -196,6 +207,8 @@ _CAUSES: Final = {
     "suites/apiserver/damage": "a policy that guards pods/status, and then the failure is good news",
     "suites/apiserver/skew": "a gate or --emulated-version that did not take effect: see `components` in "
     "report.yaml",
+    "suites/kubelet": "a kubelet or container runtime that was changed, another writer of pods/status, or "
+    "a node that is too busy to start a container",
     "suites/scheduler/binding": "another writer of the field, an apiserver with other gates behind the same "
     "address, or a scheduler that clears by itself",
     "suites/scheduler/clearing": "a nominator that hints again at once, a profile with other PostFilter "

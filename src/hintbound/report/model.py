@@ -125,6 +125,9 @@ class Outcome:
     """Upstream may still change what it is about."""
     expected: ExpectedFailure | None = None
     """A failure that was expected: it stays a failure, and does not make the run fail."""
+    elsewhere: bool = False
+    """Skipped because it is about what this cluster has none of, such as kubelets: it is judged on clusters
+    that have, and no profile of this one is less proven without."""
 
     @property
     def counted(self) -> Verdict:
@@ -229,9 +232,10 @@ class Run:
         if not self.whole:
             return "the run did not come to its end"
         outcomes = self.of_level(level)
-        if all(outcome.verdict is Verdict.NOT_SUPPORTED for outcome in outcomes):
+        if not any(map(_counts, outcomes)):
             return "nothing was judged"
-        unproven = any(outcome.verdict in (Verdict.SKIP, Verdict.UNKNOWN) for outcome in outcomes)
+        missing = (Verdict.SKIP, Verdict.UNKNOWN)
+        unproven = any(outcome.verdict in missing and not outcome.elsewhere for outcome in outcomes)
         why = ["what failed is not conformant, expected or not"] if any(o.expected for o in outcomes) else []
         return "; ".join(
             [*why, *(["what was skipped or could not be judged is not proven"] if unproven else [])]
@@ -280,14 +284,20 @@ def profile_result(outcomes: Sequence[Outcome]) -> ProfileResult:
     """What the behaviours of one level came to together.
 
     One skipped or unjudged behaviour, or one whose failure was expected, makes it partial, and so does having
-    judged none; a behaviour that does not apply to these versions and gates does not count.
+    judged none; a behaviour that does not apply to these versions and gates does not count, nor one about
+    what the cluster has none of.
     """
-    verdicts = [outcome.verdict for outcome in outcomes if outcome.verdict is not Verdict.NOT_SUPPORTED]
+    verdicts = [outcome.verdict for outcome in outcomes if _counts(outcome)]
     if any(outcome.counted is Verdict.FAIL for outcome in outcomes):
         return ProfileResult.FAILURE
     if verdicts and all(verdict is Verdict.PASS for verdict in verdicts):
         return ProfileResult.SUCCESS
     return ProfileResult.PARTIAL
+
+
+def _counts(outcome: Outcome) -> bool:
+    """Whether a profile hangs on it."""
+    return outcome.verdict is not Verdict.NOT_SUPPORTED and not outcome.elsewhere
 
 
 def _plain(value: Any) -> Any:
