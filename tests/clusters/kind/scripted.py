@@ -26,9 +26,10 @@ class Scripted:
         script = "\n".join(
             ["#!/bin/sh", f'echo "{name} $*" >> {self._asked}', 'case "$*" in', *cases, "esac", "exit 99"]
         )
-        file = self.folder / name
-        file.write_text(script)
-        file.chmod(0o755)
+        draft = self.folder / f".{name}"
+        draft.write_text(script)
+        draft.chmod(0o755)
+        draft.rename(self.folder / name)  # a shell may be reading the old one
 
     @property
     def asked(self) -> list[str]:

@@ -82,6 +82,21 @@ def test_an_observed_config_writes_the_audit_log_to_this_machine_and_keeps_the_r
     assert len(users["kubeadmConfigPatches"]) == 1, "the user's is as it was"
 
 
+@pytest.mark.parametrize("name", ["1.35-nnn-on.yaml", "kind-configs/1.35-nnn-on.yaml"])
+def test_shipped_configs_are_found_from_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert configs.find(Path(name)) == data.folder("kind-configs") / "1.35-nnn-on.yaml"
+    assert configs.find(Path("other") / name) == Path("other") / name
+    assert configs.find(Path("no-such.yaml")) == Path("no-such.yaml")
+
+    own = Path(name)
+    own.parent.mkdir(exist_ok=True)
+    own.touch()
+    assert configs.find(own) == own
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -112,15 +114,38 @@ def test_the_janitor_outlives_a_killed_owner(tools: Scripted) -> None:
         assert removals(tools) == []
         owner.kill()
 
-    deadline = time.monotonic() + 30
-    while "docker network rm hintbound-a" not in tools.asked:
-        assert time.monotonic() < deadline, tools.asked
-        time.sleep(0.05)
+    until(lambda: "docker network rm hintbound-a" in tools.asked, tools)
     assert "docker rm --force --volumes hintbound-a-control-plane" in tools.asked
+
+
+def test_the_janitor_waits_for_a_node_that_is_still_being_made(tools: Scripted) -> None:
+    tools.program("docker", {"ps*": "", "network*": "", "rm*": ""})
+    janitor = Janitor("hintbound-a")
+    breaking = threading.Thread(target=janitor.clean, kwargs={"complete": False})
+    breaking.start()
+    until(lambda: len(tools.asked) >= 2, tools)
+    tools.program("docker", _NODES)
+    until(lambda: "docker rm --force --volumes hintbound-a-control-plane" in tools.asked, tools)
+    tools.program("docker", {"ps*": "", "network*": "", "rm*": ""})
+    breaking.join(30)
+    assert tools.asked[-1] == "docker network rm hintbound-a"
+
+
+def test_the_janitor_looks_once_where_nothing_more_can_come(tools: Scripted) -> None:
+    tools.program("docker", {"ps*": "", "network*": ""})
+    Janitor("hintbound-a").clean(complete=True)
+    assert [line.split()[1] for line in tools.asked] == ["ps", "network"]
 
 
 def test_the_janitor_leaves_what_is_to_be_kept(tools: Scripted) -> None:
     janitor = Janitor("hintbound-a")
     janitor.keep()
-    janitor.clean()
+    janitor.clean(complete=True)
     assert tools.asked == []
+
+
+def until(holds: Callable[[], bool], tools: Scripted) -> None:
+    deadline = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < deadline, tools.asked
+        time.sleep(0.02)

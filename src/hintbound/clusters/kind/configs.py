@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import yaml
 
+from hintbound import data
 from hintbound.clusters.embedded.components import GATED_APIS
 from hintbound.clusters.gatesets import GATE_SETS
 from hintbound.errors import CannotStart
@@ -20,6 +21,8 @@ IMAGES: Final[Mapping[int, str]] = {
     37: "kindest/node:v1.37.0@sha256:a1ed56cfb0e7b93589bdf97c8cd566405a265939e3620fc4f5de89adff580ae5",
 }
 """The stock node images of kind v0.33.0, by minor, from its release notes: kind itself must be as new."""
+FOLDER: Final = "kind-configs"
+"""Where those that ship stand."""
 AUDIT: Final = "/var/log/hintbound"
 """Where the control-plane node has the audit policy and writes its log: a folder of the machine."""
 POLICY: Final = "policy.yaml"
@@ -60,6 +63,13 @@ def text(minor: int, gate_set: str) -> str:
     }
     head = _HEAD.format(minor=minor, name=gate_set, file=file_name(minor, gate_set))
     return head + _dump(config)
+
+
+def find(path: Path) -> Path:
+    """The file itself; where there is none, the one of this name that ships with hintbound, if there is."""
+    shipped = data.folder(FOLDER) / path.name
+    ours = path.parent in (Path(), Path(FOLDER))
+    return shipped if ours and not path.exists() and shipped.is_file() else path
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -15,17 +15,22 @@ from hintbound.clusters.kind.docker import CLUSTER_LABEL
 _SCRIPT: Final = """
 read -r word
 [ "$word" = keep ] && exit
-left=20
-while [ $left -gt 0 ]; do
+look=15
+[ "$word" = clean ] && look=1
+tries=100
+while [ $look -gt 0 ] && [ $tries -gt 0 ]; do
   nodes=$(docker ps --all --quiet --filter label={label}={cluster}) || exit
-  [ -n "$nodes" ] && docker rm --force --volumes $nodes
-  sleep 0.2
-  [ -z "$nodes" ] && left=$((left - 10))
-  left=$((left - 1))
+  if [ -n "$nodes" ]; then
+    docker rm --force --volumes $nodes
+  else
+    look=$((look - 1))
+    [ $look -gt 0 ] && sleep 0.2
+  fi
+  tries=$((tries - 1))
 done
 docker network rm {cluster}
 """
-"""Looks again: a kind that is just being ended may have started one more."""
+"""Looks again for three seconds where kind was broken off: the engine may still be making one more node."""
 
 
 class Janitor:
@@ -49,9 +54,9 @@ class Janitor:
             os.close(reader)
         self._on_duty = True
 
-    def clean(self) -> None:
-        """Remove them now, and wait until that is done. May be called twice."""
-        self._dismiss("clean")
+    def clean(self, *, complete: bool) -> None:
+        """Remove them now, and wait until that is done; `complete`: no more can come. May be called twice."""
+        self._dismiss("clean" if complete else "broken off")
 
     def keep(self) -> None:
         """Go home; the containers stay."""

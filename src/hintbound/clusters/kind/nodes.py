@@ -77,6 +77,7 @@ class Created:
         self._kind: Path | None = None
         self._audit: Path | None = None
         self._janitor: Janitor | None = None
+        self._complete = False
         self.cluster = ""
         self.version = ""
 
@@ -87,6 +88,7 @@ class Created:
 
     def resolve(self) -> None:
         """See the Protocol."""
+        self._path = configs.find(self._path)
         self._config = configs.read(self._path)
         version = configs.version_of(self._config, self._image)
         if version is None:
@@ -137,6 +139,7 @@ class Created:
             )
         async with asyncio.timeout(_CREATED_WITHIN):
             code = await creating.wait()
+        self._complete = True
         if code:
             raise CannotStart(f"kind cannot create the cluster: {_last_error(log)} (see {log}).")
         (node,) = await asyncio.to_thread(docker.containers, cluster, "control-plane")
@@ -164,7 +167,7 @@ class Created:
     def clean(self) -> None:
         """See the Protocol."""
         if self._janitor:
-            self._janitor.clean()
+            self._janitor.clean(complete=self._complete)
 
     def keep(self) -> None:
         """See the Protocol."""
