@@ -153,6 +153,15 @@ def test_a_behaviour_is_explained_to_who_has_never_seen_it() -> None:
         assert word in shown, shown
 
 
+@pytest.mark.parametrize(
+    ("behaviour", "gates"), [("NNN-KUBELET-SILENT-ON-HINT", "on"), ("NNN-KUBELET-CLEARS-HINT", "off")]
+)
+def test_what_is_about_kubelets_is_to_be_judged_where_there_are_some(behaviour: str, gates: str) -> None:
+    command = f"hintbound run --cluster kind:kind-configs/1.35-nnn-{gates}.yaml --profile all"
+
+    assert f"judge it    {command} --behaviour {behaviour}\n" in call("explain", behaviour).output
+
+
 def test_every_explanation_fits_a_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     entries = catalogue.collect()
     monkeypatch.setattr(catalogue, "collect", lambda _paths: entries)

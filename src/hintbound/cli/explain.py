@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from hintbound.protocol import Level, Severity
+from hintbound.protocol import ComponentKind, Level, Severity
 
 if TYPE_CHECKING:
+    from hintbound.plugin.behaviours import Behaviour
     from hintbound.plugin.catalogue import Entry
 
 WIDTH = 100
@@ -70,7 +71,9 @@ def _rows(entry: Entry) -> Iterator[tuple[str, str]]:
     theirs = [] if file.startswith("suites/") else [file]
     yield (
         "judge it",
-        shlex.join(["hintbound", "run", *theirs, "--profile", "all", "--behaviour", behaviour.id]),
+        shlex.join(
+            ["hintbound", "run", *theirs, *_where(behaviour), "--profile", "all", "--behaviour", behaviour.id]
+        ),
     )
     said = " ".join((behaviour.id, behaviour.must, behaviour.why, behaviour.applies.text, entry.tested))
     yield "terms", "\n".join(f"{term.name}: {term.meaning}" for term in glossary.terms_in(said))
@@ -84,6 +87,23 @@ _SEVERITIES: Final = {
     Severity.VIOLATION: "a failure is a violation of the protocol",
     Severity.HAZARD: "a hazard: legal but harmful, so a failure can be an improvement",
 }
+
+
+def _where(behaviour: Behaviour) -> list[str]:
+    """The option that names a cluster which has what it needs, where the default one has not."""
+    from hintbound.clusters.gatesets import GATE_SETS
+    from hintbound.clusters.protocol import Capability
+    from hintbound.plugin.applies import Facts
+
+    if Capability.REAL_NODES in behaviour.needs:
+        for name in ("nnn-on", "nnn-off"):
+            gates, versions = (
+                dict.fromkeys(ComponentKind, GATE_SETS[name].gates),
+                dict.fromkeys(ComponentKind, "1.35"),
+            )
+            if behaviour.applies.holds(Facts(gates, versions)):
+                return ["--cluster", f"kind:kind-configs/1.35-{name}.yaml"]
+    return []
 
 
 def _findings(behaviour: str) -> Iterator[str]:
