@@ -56,16 +56,16 @@ soak: $(VENV)/run.stamp
 nightly: $(VENV)/dev.stamp
 	.ci/nightly
 
-kind: $(VENV)/kind.stamp
+kind: kind-environment
 	tools/kind-node/engine run .ci/kind $(VERSION)
 
-kind-page: $(VENV)/kind.stamp
+kind-page: kind-environment
 	tools/kind-node/engine run .ci/kind $(VERSION) docs/kind.md
 
 kind-image: $(VENV)/run.stamp
 	@$(BIN)/python tools/kind-node/image $(VERSION)
 
-kind-environment: $(VENV)/kind.stamp
+kind-environment: $(VENV)/dev.stamp $(VENV)/kind.stamp
 
 lock: $(VENV)/dev.stamp
 	$(BIN)/uv pip compile $(LOCKED) pyproject.toml requirements/build.in -o requirements/run.lock
