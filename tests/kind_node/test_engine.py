@@ -26,9 +26,11 @@ while :; do sleep 0.05; done
 """
 DOCKER = """#!/bin/bash
 echo "$*" >>"$FAKES/docker.log"
-case $1 in
-  ps) echo node-1 ;;
-  network) [ "$2" != ls ] || echo net-1 ;;
+case $1,$2 in
+  ps,*) [ -e "$FAKES/no-node" ] || echo node-1 ;;
+  network,ls) [ -e "$FAKES/no-network" ] || echo net-1 ;;
+  rm,*) [ ! -e "$FAKES/janitor" ] || { rm "$FAKES/janitor" && exit 1; }; touch "$FAKES/no-node" ;;
+  network,rm) touch "$FAKES/no-network" ;;
 esac
 [ -e "$FAKES/another" ] || grep -qs '^State:.[RSD]' "/proc/$(tail -n 1 "$FAKES/daemons" 2>/dev/null)/status"
 """
@@ -130,6 +132,15 @@ def test_up_starts_one_daemon_and_down_ends_it_with_all_that_it_had(machine: Mac
     assert {"rm --force --volumes node-1", "network rm net-1"} <= set(machine.asked())
 
 
+def test_down_waits_for_the_janitor_of_a_killed_run(machine: Machine) -> None:
+    machine("up")
+    (machine.folder / "janitor").touch()  # docker refuses once: removal is already in progress
+
+    assert machine("down") == (0, "")
+    assert (machine.folder / "no-node").exists()
+    assert machine.daemons() == []
+
+
 def test_an_engine_that_runs_already_is_used_and_left_alone(machine: Machine) -> None:
     (machine.folder / "another").touch()
 
@@ -212,6 +223,7 @@ def test_after_a_killed_daemon_the_next_up_starts_another(machine: Machine) -> N
 
     assert machine("up") == (0, "")
     assert len(machine.daemons()) == 1
+    assert "rm --force --volumes node-1" in machine.asked(), "nodes come up with the next daemon"
 
 
 def test_what_a_killed_daemon_left_is_taken_away_by_another(machine: Machine) -> None:
