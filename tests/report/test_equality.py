@@ -88,9 +88,17 @@ def test_the_page_counts_what_is_alike_and_names_both_clusters() -> None:
     outcomes = [outcome(PASS, "NNN-A"), outcome(PASS, "NNN-B"), outcome(VOID, "NNN-C")]
     page = write([equality(of(*outcomes), of(*outcomes, cluster_spec="kind:a.yaml"))])
 
-    (row,) = [line for line in page.splitlines() if line.startswith("| `embedded:1.35`")]
+    (row,) = [line for line in page.splitlines() if line.startswith("| 1 |")]
     assert row == (
-        "| `embedded:1.35` | v1.35.4, 12 s | `kind:a.yaml` | v1.35.4, 12 s "
+        "| 1 | `embedded:1.35` | v1.35.4, 12 s | `kind:a.yaml` | v1.35.4, 12 s "
         "| 2 pass, 1 not-supported | 0 | 0 |"
     )
     assert "##" not in page.removeprefix("# ")
+
+
+def test_a_difference_that_several_pairs_show_stands_once() -> None:
+    lacking = outcome(SKIP, "NNN-A", reason="it does not offer REAL_NODES")
+    pair = equality(of(lacking), of(outcome(PASS, "NNN-A")))
+
+    (row,) = [line for line in write([pair, pair]).splitlines() if line.startswith("| `NNN-A`")]
+    assert row == "| `NNN-A` | 1, 2 | skip: it does not offer REAL_NODES | pass |"

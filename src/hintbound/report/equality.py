@@ -65,22 +65,23 @@ def write(pairs: Sequence[Equality]) -> str:
     """The page that tells of all pairs."""
     lines = [
         _HEAD,
-        "| cluster | its run | cluster | its run | alike | explained | unexplained |",
-        "| --- |" + " --- |" * 6,
-        *map(_row, pairs),
-        *_table("Explained differences", [(pair, change) for pair in pairs for change in pair.explained]),
-        *_table("Unexplained differences", [(pair, change) for pair in pairs for change in pair.unexplained]),
+        "| pair | cluster | its run | cluster | its run | alike | explained | unexplained |",
+        "| --- |" + " --- |" * 7,
+        *(_row(number, pair) for number, pair in enumerate(pairs, start=1)),
+        *_table("Explained differences", [pair.explained for pair in pairs]),
+        *_table("Unexplained differences", [pair.unexplained for pair in pairs]),
     ]
     if any(pair.unlike for pair in pairs):
         lines.append("\n## What cannot be compared\n")
-    lines += [f"* `{pair.second.cluster_spec}`: {reason}" for pair in pairs for reason in pair.unlike]
+    lines += [f"* pair {n}: {reason}" for n, pair in enumerate(pairs, start=1) for reason in pair.unlike]
     return "\n".join((*lines, ""))
 
 
-def _row(pair: Equality) -> str:
+def _row(number: int, pair: Equality) -> str:
     counts = Counter(outcome.shown for outcome in pair.alike)
     alike = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
     cells = (
+        number,
         *(part for run in (pair.first, pair.second) for part in (f"`{run.cluster_spec}`", _about(run))),
         alike or "none",
         len(pair.explained),
@@ -94,16 +95,20 @@ def _about(run: Run) -> str:
     return f"{version}, {run.duration_seconds:.0f} s"
 
 
-def _table(title: str, found: Sequence[tuple[Equality, Change]]) -> Iterator[str]:
-    if not found:
+def _table(title: str, differences: Sequence[Sequence[Change]]) -> Iterator[str]:
+    """The differences of all pairs, each once with the pairs that show it."""
+    rows: dict[tuple[str, str, str], list[int]] = {}
+    for number, changes in enumerate(differences, start=1):
+        for change in changes:
+            row = (change.outcome.behaviour, _said(change.before), _said(change.after))
+            rows.setdefault(row, []).append(number)
+    if not rows:
         return
     yield f"\n## {title}\n"
-    yield "| behaviour | on | it is | on | it is |"
-    yield "| --- | --- | --- | --- | --- |"
-    for pair, change in found:
-        first, second = _said(change.before), _said(change.after)
-        specs = pair.first.cluster_spec, pair.second.cluster_spec
-        yield f"| `{change.outcome.behaviour}` | `{specs[0]}` | {first} | `{specs[1]}` | {second} |"
+    yield "| behaviour | pairs | on the first cluster | on the second |"
+    yield "| --- | --- | --- | --- |"
+    for (behaviour, first, second), numbers in sorted(rows.items()):
+        yield f"| `{behaviour}` | {', '.join(map(str, numbers))} | {first} | {second} |"
 
 
 def _said(outcome: Outcome | None) -> str:
