@@ -264,6 +264,38 @@ def test_only_root_can_start_one(machine: Machine) -> None:
     assert complaint.endswith("no engine answers, and only root can start one\n")
 
 
+policy_can_be_set = pytest.mark.skipif(
+    os.geteuid() != 0 and not Path("/usr/sbin/policy-rc.d").exists(),
+    reason="only root can forbid for a moment that packages start services",
+)
+
+
+@policy_can_be_set
+def test_packages_are_installed_where_they_are_missing_and_nothing_starts_by_itself(machine: Machine) -> None:
+    dockerd, asked = machine.bin / "dockerd", machine.folder / "apt"
+    dockerd.rename(machine.folder / "dockerd")
+    machine.program("apt-cache", "#!/bin/sh\nexit 100\n")
+    machine.program(
+        "apt-get",
+        f'#!/bin/sh\necho "$*" >>{asked}\n[ $2 = update ] || cp -p {machine.folder}/dockerd {dockerd}\n',
+    )
+    (machine.bin / "cp").symlink_to("/bin/cp")
+
+    assert machine("up") == (0, "")
+    assert len(machine.daemons()) == 1
+    assert asked.read_text().splitlines()[-1].endswith("docker.io mmdebstrap jq iptables")
+
+
+@policy_can_be_set
+def test_packages_that_cannot_be_installed_are_told_in_their_own_words(machine: Machine) -> None:
+    (machine.bin / "dockerd").unlink()
+    machine.program("apt-get", "#!/bin/sh\necho E: no network >&2; exit 100\n")
+
+    code, complaint = machine("up")
+    assert code == 3
+    assert complaint.endswith("its packages cannot be installed: E: no network\n")
+
+
 def test_without_dockerd_and_apt_it_says_what_is_missing(machine: Machine) -> None:
     (machine.bin / "dockerd").unlink()
 
@@ -272,7 +304,8 @@ def test_without_dockerd_and_apt_it_says_what_is_missing(machine: Machine) -> No
     assert "there is no dockerd, and no apt-get to install it with" in complaint
 
 
-def test_wrong_words_show_the_usage(machine: Machine) -> None:
-    code, complaint = machine("start")
+@pytest.mark.parametrize("words", [[], ["start"], ["up", "now"], ["run"]])
+def test_wrong_words_show_the_usage(machine: Machine, words: list[str]) -> None:
+    code, complaint = machine(*words)
     assert code == 254
     assert complaint.startswith("engine up | down | run COMMAND...")
