@@ -24,8 +24,9 @@ _PORTS: Final = {
     ComponentKind.SCHEDULER: 10259,
 }
 """On the node's loopback; kubeadm's defaults. etcd serves no gates."""
-_IDENTITY: Final = "/etc/kubernetes/pki/apiserver-kubelet-client"
-"""A certificate of an administrator, which every control-plane node of kubeadm's has."""
+_IDENTITY: Final = "/etc/kubernetes/admin.conf"
+"""A kubeconfig of an administrator, which every control-plane node of kubeadm's has. (The certificate with
+which the apiserver speaks to kubelets is none of an administrator's from 1.36 on.)"""
 _POLL: Final[Seconds] = 0.1
 _ANSWERS_WITHIN: Final[Seconds] = 5.0
 _ENDS_WITHIN: Final[Seconds] = 45.0
@@ -54,10 +55,9 @@ class NodeComponent:
         way does not lead through the apiserver, which may be the one that was stopped.
         """
         server = f"https://127.0.0.1:{_PORTS[self.kind]}"
-        who = (f"--client-certificate={_IDENTITY}.crt", f"--client-key={_IDENTITY}.key")
-        # Their certificates are signed by nobody. KUBECONFIG: an authority named there excludes this flag.
-        ask = ("kubectl", "get", "--raw", path, "--server", server, "--insecure-skip-tls-verify", *who)
-        command = ("exec", "--env", "KUBECONFIG=/dev/null", self._node, *ask)
+        # Their certificates are signed by nobody.
+        where = ("--server", server, "--insecure-skip-tls-verify", "--kubeconfig", _IDENTITY)
+        command = ("exec", self._node, "kubectl", "get", "--raw", path, *where)
         return await docker_soon(*command, timeout=_ANSWERS_WITHIN)
 
     async def state(self) -> ComponentState:
