@@ -69,7 +69,7 @@ async def test_both_writers_stand(arena: Arena) -> None:
     affects=["nominator", "dashboard"],
     advice="Do not look for the hint of a bound pod, on no release: the binding or the kubelet clears it. "
     "Keep a note of what was hinted, and compare that with spec.nodeName.",
-    source="kubernetes kubelet mergePodStatus, needsReconcile; measured 1.35.4; "
+    source="kubernetes kubelet mergePodStatus, TestIsPodStatusByKubeletEqualFutureProof; measured 1.35.4; "
     "docs/findings/kubelets-clear-hints.md",
 )
 async def test_kubelet_clears_a_hint(arena: Arena) -> None:
