@@ -64,6 +64,14 @@ def test_help_and_version_work() -> None:
             "no gate set of pod-groups exists in 1.34.4. `hintbound list gate-sets` tells",
         ),
         (
+            ["matrix", "--behaviour", "NNN-HINT-TAKEN"],
+            "a matrix of some rows only is none. Add --update.",
+        ),
+        (
+            ["matrix", "--update", "--behaviour", "NNN-HINT-TAKN"],
+            "unknown behaviour 'NNN-HINT-TAKN'. Did you mean 'NNN-HINT-TAKEN'",
+        ),
+        (
             ["run", "--cluster", "acme:1.35"],
             "unknown cluster provider 'acme'. Known: embedded, kind",
         ),

@@ -31,7 +31,7 @@ def test_no_run_begins_once_the_others_have_been_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started = _plays(monkeypatch, "")
-    judges = matrix._Judges(tmp_path, 1, None)
+    judges = matrix._Judges(tmp_path, 1, ())
     judges.__exit__(KeyboardInterrupt)
     with pytest.raises(CannotStart, match=r"embedded:1\.35 was not judged"):
         judges._judge("1.35.4 @default", "embedded:1.35")
@@ -42,7 +42,7 @@ def test_why_a_run_cannot_start_is_one_line(tmp_path: Path, monkeypatch: pytest.
     _plays(
         monkeypatch, "import sys; sys.stderr.write('starting\\nhintbound: no such gate.\\n'); sys.exit(254)"
     )
-    with matrix._Judges(tmp_path, 1, None) as judges:
+    with matrix._Judges(tmp_path, 1, ()) as judges:
         ((_, judged),) = judges.begin([("1.35.4 @default", "embedded:1.35")])
         with pytest.raises(CannotStart) as refused:
             judged.result()

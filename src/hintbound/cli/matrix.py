@@ -32,6 +32,9 @@ EMULATED = (("1.37.2", "1.34"), ("1.37.2", "1.35"))
 @click.command()
 @click.option("--version", "versions", multiple=True, metavar="VERSION", help="[default: every pinned one]")
 @click.option("--gate-set", "sets", multiple=True, metavar="NAME", help="[default: every set]")
+@click.option(
+    "--behaviour", "behaviours", multiple=True, metavar="ID", help="Only these rows, with --update."
+)
 @click.option("--into", type=click.Path(path_type=Path), default="docs", show_default=True)
 @click.option(
     "--at-once", type=click.IntRange(1, 16), default=2, show_default=True, help="Runs side by side."
@@ -43,6 +46,7 @@ EMULATED = (("1.37.2", "1.34"), ("1.37.2", "1.35"))
 def command(
     versions: tuple[str, ...],
     sets: tuple[str, ...],
+    behaviours: tuple[str, ...],
     into: Path,
     at_once: int,
     xfails: Path | None,
@@ -58,6 +62,12 @@ def command(
 
     if xfails:
         expected.load(xfails, datetime.now(UTC).date())  # before hours of work, not after
+    rows = [_row(entry) for entry in catalogue.collect()]
+    for wanted in behaviours:
+        if wanted not in (known := [row.behaviour for row in rows]):
+            raise one_of("behaviour", wanted, known, listing="hintbound list behaviours")
+    if behaviours and not update:
+        raise CannotStart("a matrix of some rows only is none.", next_step="Add --update.")
     before = shipped.read(into) if update else None
     if update and before is None:
         raise CannotStart(f"there is no matrix in {into} to update.", next_step="Leave out --update.")
@@ -70,8 +80,9 @@ def command(
         assets.control_plane(version)  # one after the other: each build takes all cores
         with contextlib.suppress(CannotStart):  # the behaviours that need it will say why
             assets.faulty_scheduler(version)
-    rows = [_row(entry) for entry in catalogue.collect()]
-    with tempfile.TemporaryDirectory() as scratch, _Judges(Path(scratch), at_once, xfails) as judges:
+    options = [f"--behaviour={wanted}" for wanted in behaviours]
+    options += ["--xfails", str(xfails)] if xfails else []
+    with tempfile.TemporaryDirectory() as scratch, _Judges(Path(scratch), at_once, options) as judges:
         runs = [(column, judged.result()) for column, judged in judges.begin(columns)]
     result = matrix.build(__version__, rows, runs)
     result = before.updated(result) if before else result
@@ -126,9 +137,9 @@ def _columns(versions: tuple[str, ...], sets: tuple[str, ...]) -> list[tuple[str
 class _Judges:
     """One run for each column, in processes of their own, some side by side. None of them outlives us."""
 
-    def __init__(self, scratch: Path, at_once: int, xfails: Path | None) -> None:
+    def __init__(self, scratch: Path, at_once: int, options: Iterable[str]) -> None:
         self._scratch = scratch
-        self._options = ["--profile", "all", *(["--xfails", str(xfails)] if xfails else [])]
+        self._options = ["--profile", "all", *options]
         self._pool = ThreadPoolExecutor(at_once)
         self._guard = Guard()
         self._running: set[subprocess.Popen[str]] = set()
