@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 from types import SimpleNamespace
@@ -225,3 +226,46 @@ def test_clusters_of_fixtures_are_taken_as_they_are(tools: Scripted, made: objec
 def test_what_is_no_kind_cluster_is_not_taken(made: object) -> None:
     with pytest.raises(CannotStart, match=r"is no kind cluster\. Give a KindCluster of pytest-kind"):
         from_kind(made)
+
+
+@pytest.mark.parametrize(
+    ("limit", "advice"),
+    [
+        (
+            "128\n",
+            " This machine allows only 128 inotify instances: sysctl -w fs.inotify.max_user_instances=512.",
+        ),
+        ("8192\n", ""),
+    ],
+)
+def test_a_failure_of_kinds_is_told_in_its_own_words_with_what_may_help(
+    tools: Scripted,
+    tmp_path: Path,
+    state: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    limit: str,
+    advice: str,
+) -> None:
+    (tmp_path / "pytest_kind.py").write_text(
+        "import sys\n"
+        "class KindCluster:\n"
+        "    def __init__(self, *_, **__): pass\n"
+        "    def create(self, config_file):\n"
+        "        sys.exit('ERROR: failed to create cluster: could not find a log line\\nStack Trace: ')\n"
+    )
+    (tmp_path / "limit").write_text(limit)
+    monkeypatch.setattr(nodes, "_INOTIFY", tmp_path / "limit")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    cluster = KindCluster(parse(f"kind:{config(tmp_path)}"))
+    cluster.resolve()
+
+    with pytest.raises(CannotStart) as error:
+        asyncio.run(cluster.start())
+
+    said = str(error.value)
+    assert said.startswith(
+        "kind cannot create the cluster: failed to create cluster: could not find a log line (see "
+    )
+    assert said.endswith(f"kind.log).{advice}")
+    assert list((state / "clusters").glob("[!.]*")) == []
+    assert tools.asked[-1].startswith("docker network rm hintbound-run-")

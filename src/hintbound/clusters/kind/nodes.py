@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 import shutil
@@ -24,6 +25,10 @@ from hintbound.protocol import Seconds
 
 _CREATED_WITHIN: Final[Seconds] = 600.0
 _EXPORTED_WITHIN: Final[Seconds] = 60.0
+_INOTIFY: Final = Path("/proc/sys/fs/inotify/max_user_instances")
+_SYSCTL: Final = "fs.inotify.max_user_instances"
+_INOTIFY_NEEDED: Final = 512
+"""What kind's own documentation advises."""
 _KIND_FOR_V1BETA4: Final = (0, 32)
 """The first kind that writes kubeadm's v1beta4, and so the first for Kubernetes 1.36: read in its source."""
 _KIND_FOR_THE_REST: Final = (0, 27)
@@ -141,7 +146,9 @@ class Created:
             code = await creating.wait()
         self._complete = True
         if code:
-            raise CannotStart(f"kind cannot create the cluster: {_last_error(log)} (see {log}).")
+            raise CannotStart(
+                f"kind cannot create the cluster: {_last_error(log)} (see {log}).", next_step=_advice()
+            )
         (node,) = await asyncio.to_thread(docker.containers, cluster, "control-plane")
         await docker.docker_soon("exec", node, "chmod", "a+r", f"{configs.AUDIT}/{configs.LOG}")
 
@@ -260,6 +267,17 @@ def _too_many(what: str) -> CannotStart:
         f"{what} has several control-plane nodes.",
         next_step="Take one with a single control-plane node: its components are stopped and started.",
     )
+
+
+def _advice() -> str:
+    """What to do about a failure of kind's. A node of which kubelet finds no inotify instance left does not
+    say so: it hangs, or does not boot. Measured: a node takes up to 20."""
+    with contextlib.suppress(OSError, ValueError):
+        if (limit := int(_INOTIFY.read_text())) < _INOTIFY_NEEDED:
+            return (
+                f"This machine allows only {limit} inotify instances: sysctl -w {_SYSCTL}={_INOTIFY_NEEDED}."
+            )
+    return ""
 
 
 def _last_error(log: Path) -> str:
