@@ -24,7 +24,7 @@ import platformdirs
 from filelock import FileLock
 
 from hintbound.clusters.embedded.identity import ProcessId
-from hintbound.clusters.kind import docker
+from hintbound.clusters.kind import docker, node
 from hintbound.errors import CannotStart, cause, one_of
 from hintbound.protocol import Seconds
 
@@ -47,6 +47,8 @@ class Entry:
     processes: dict[str, ProcessId] = field(default_factory=dict)
     kind: str = ""
     """The name of the kind cluster whose nodes belong to it."""
+    attached: str = ""
+    """The name of somebody else's kind cluster, whose components may be held down for it."""
 
     @property
     def alive(self) -> bool:
@@ -124,6 +126,7 @@ def read(folder: Path) -> Entry | None:
             owner=ProcessId(**raw["owner"]) if raw["owner"] else None,
             processes={name: ProcessId(**process) for name, process in raw["processes"].items()},
             kind=raw.get("kind", ""),
+            attached=raw.get("attached", ""),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -162,7 +165,8 @@ def find(name: str | None) -> tuple[Path, Entry]:
 
 
 def end(folder: Path, entry: Entry) -> None:
-    """End the processes of a cluster (only those that are surely its own), remove its nodes and its folder.
+    """End the processes of a cluster (only those that are surely its own), remove its nodes and its folder;
+    somebody else's nodes run again.
 
     SIGKILL: nothing of it is kept, and an apiserver that ends politely takes many seconds.
     Raises CannotStart for what will not go.
@@ -176,21 +180,21 @@ def end(folder: Path, entry: Entry) -> None:
             pids = ", ".join(f"{name} (pid {pid})" for name, pid in left.items())
             raise CannotStart(f"{entry.name} does not end: {pids} ignores SIGKILL or is not yours to end.")
         time.sleep(0.01)
-    if entry.kind:
-        try:
-            docker.remove(entry.kind)
-        except docker.DockerError as error:
-            raise CannotStart(
-                f"the nodes of {entry.name} cannot be removed: {error}.", next_step="See whether docker runs."
-            ) from error
+    try:
+        _clear_nodes(entry)
+    except docker.DockerError as error:
+        what = f"removed: {error}" if entry.kind else f"put back: {error}"
+        raise CannotStart(
+            f"the nodes of {entry.name} cannot be {what}.", next_step="See whether docker runs."
+        ) from error
     shutil.rmtree(folder, ignore_errors=True)
     if folder.exists():
         raise CannotStart(f"{entry.name} has ended, but {folder} cannot be removed.", next_step="Remove it.")
 
 
 def prune() -> list[str]:
-    """Remove the folders of clusters that nobody runs, with what a killed owner has left of their nodes;
-    returns their names. Raises CannotStart."""
+    """Remove the folders of clusters that nobody runs, with what a killed owner has left of their nodes, and
+    put back what it held down in somebody else's; returns their names. Raises CannotStart."""
     try:
         if not root().is_dir():
             return []
@@ -211,13 +215,21 @@ def _is_dead(folder: Path, entry: Entry | None) -> bool:
 
 
 def _without_nodes(entry: Entry) -> bool:
-    """Remove them; whether that is done. Without docker the folder stays, so that they are found again."""
+    """Whether they are cleared. Without docker the folder stays, so that they are found again."""
     try:
-        if entry.kind:
-            docker.remove(entry.kind)
+        _clear_nodes(entry)
     except (docker.DockerError, CannotStart):
         return False
     return True
+
+
+def _clear_nodes(entry: Entry) -> None:
+    """Remove those that are ours, put back somebody else's. Raises DockerError, CannotStart."""
+    if entry.kind:
+        docker.remove(entry.kind)
+    if entry.attached:
+        for control_plane in docker.containers(entry.attached, "control-plane"):
+            node.put_back(control_plane)
 
 
 def _is_fresh(folder: Path) -> bool:

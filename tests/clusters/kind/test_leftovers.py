@@ -96,6 +96,17 @@ def test_down_removes_the_nodes(tools: Scripted) -> None:
     assert list(registry.entries()) == []
 
 
+def test_what_a_killed_command_held_down_in_a_node_of_others_runs_again(tools: Scripted) -> None:
+    folder = registry.create("a", spec="kind:cluster=mine")
+    registry.write(folder, Entry("a", "kind:cluster=mine", "", dead(), {}, attached="mine"))
+    tools.program("docker", {"ps*": "mine-control-plane", "exec*": ""})
+
+    assert registry.prune() == ["a"]
+    (asked,) = [line for line in tools.asked if line.startswith("docker exec mine-control-plane sh -c")]
+    assert "mv $held /etc/kubernetes/manifests/" in asked
+    assert removals(tools) == []
+
+
 _OWNER = """
 import os, sys
 from hintbound.clusters.kind.janitor import Janitor

@@ -351,7 +351,10 @@ class KindCluster:
                 with contextlib.suppress(ProcessLookupError):
                     processes[name] = ProcessId.of(part.pid)
         kind = f"hintbound-{self._home.name}" if self._nodes.ours else ""
-        entry = registry.Entry(self._home.name, self.spec, self._server, self._owner, processes, kind)
+        attached = "" if self._nodes.ours else self._nodes.cluster
+        entry = registry.Entry(
+            self._home.name, self.spec, self._server, self._owner, processes, kind, attached
+        )
         registry.write(self._home, entry)
 
     async def _hang_up(self) -> None:

@@ -33,6 +33,18 @@ _ENDS_WITHIN: Final[Seconds] = 45.0
 """kubelet looks at its manifests every 20 s at the latest and gives a component 30 s of grace."""
 
 
+def put_back(node: str) -> None:
+    """Let all run again that a killed command of ours held down in this node. Raises DockerError."""
+    back = f"for held in {_ASIDE}/*.yaml; do [ ! -e $held ] || mv $held {_MANIFESTS}/; done"
+    processes = "|".join(map(_process, ComponentKind))
+    docker("exec", node, "sh", "-c", f"{back}; pkill -CONT -x '{processes}' || true")
+
+
+def _process(kind: ComponentKind) -> str:
+    """The kernel keeps 15 characters of a process's name."""
+    return kind[:15]
+
+
 class NodeComponent:
     """See the Component protocol. `node` is the name of the control-plane node's container."""
 
@@ -73,7 +85,7 @@ class NodeComponent:
 
     async def lifeless(self) -> str:
         """See the Protocol."""
-        state = (await self._in_node(f"ps -o stat= -C {self._process} || true")).strip()
+        state = (await self._in_node(f"ps -o stat= -C {_process(self.kind)} || true")).strip()
         if state.startswith("T"):
             return f"{self.name} stands still (SIGSTOP)"
         if not state or self.kind not in _PORTS:
@@ -116,12 +128,12 @@ class NodeComponent:
     def pause(self) -> None:
         """SIGSTOP. Raises DockerError."""
         self._held = True
-        docker("exec", self._node, "pkill", "-STOP", "-x", self._process)
+        docker("exec", self._node, "pkill", "-STOP", "-x", _process(self.kind))
         self._listener("paused", self, {})
 
     def resume(self) -> None:
         """SIGCONT. Raises DockerError."""
-        docker("exec", self._node, "pkill", "-CONT", "-x", self._process)
+        docker("exec", self._node, "pkill", "-CONT", "-x", _process(self.kind))
         self._held = False
         self._listener("resumed", self, {})
 
@@ -129,20 +141,15 @@ class NodeComponent:
         """Let it run again if it was held: for a cluster that goes on without us. Raises DockerError."""
         if self._held:
             back = f"[ ! -e {_ASIDE}/{self.name}.yaml ] || mv {_ASIDE}/{self.name}.yaml {_MANIFESTS}/"
-            await self._in_node(f"{back}; pkill -CONT -x {self._process} || true")
+            await self._in_node(f"{back}; pkill -CONT -x {_process(self.kind)} || true")
             self._held = False
 
     def copy_program(self, into: Path) -> None:
         """Copy the very program that runs to a file of this machine. Raises DockerError."""
-        pid = docker("exec", self._node, "pgrep", "-x", self._process).split()[0]
+        pid = docker("exec", self._node, "pgrep", "-x", _process(self.kind)).split()[0]
         # Not `docker cp`: it looks at the node from outside, where /proc is another one.
         with into.open("wb") as file:
             docker("exec", self._node, "cat", f"/proc/{pid}/exe", into=file)
-
-    @property
-    def _process(self) -> str:
-        """The kernel keeps 15 characters of a process's name."""
-        return self.name[:15]
 
     async def _aside(self) -> None:
         self._held = True
@@ -150,7 +157,7 @@ class NodeComponent:
         await self._in_node(f"mkdir -p {_ASIDE} && {move}")
 
     async def _signal(self, name: str) -> None:
-        await self._in_node(f"pkill -{name} -x {self._process} || true")
+        await self._in_node(f"pkill -{name} -x {_process(self.kind)} || true")
 
     async def _ended(self) -> None:
         await self._signal("CONT")  # a paused process acts on SIGTERM only once it runs again
@@ -161,7 +168,7 @@ class NodeComponent:
             await asyncio.sleep(_POLL)
 
     async def _runs(self) -> bool:
-        return bool((await self._in_node(f"pgrep -x {self._process} || true")).strip())
+        return bool((await self._in_node(f"pgrep -x {_process(self.kind)} || true")).strip())
 
     async def _ready(self) -> bool:
         if self.kind not in _PORTS:
