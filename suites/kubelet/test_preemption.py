@@ -118,7 +118,8 @@ def nominated(life: PodLife, node: str) -> int:
     """The resourceVersion with which a pod was nominated to this node; it must have stayed so until it was
     bound."""
     unbound = [version for version in life.versions if not version.node_name]
-    first = next(i for i, version in enumerate(unbound) if version.nominated_node_name)
+    first = next((i for i, version in enumerate(unbound) if version.nominated_node_name), None)
+    assert first is not None, "it was not nominated"
     assert {version.nominated_node_name for version in unbound[first:]} == {node}, (
         "the nomination did not stay"
     )
