@@ -192,3 +192,15 @@ def test_a_reader_of_a_list_may_go_away(tmp_path: Path) -> None:
     )
     assert done.stdout.startswith("# GENERATED")
     assert "Traceback" not in done.stderr
+
+
+def test_kind_configs_are_written_where_one_may(tmp_path: Path) -> None:
+    assert call("kind-config", "--write", str(tmp_path / "new")).exit_code == 0
+    assert (tmp_path / "new" / "1.35-nnn-on.yaml").is_file()
+
+    with pytest.raises(CannotStart, match=r"cannot be written into .*1\.35-nnn-on\.yaml: .*exists"):
+        CliRunner().invoke(
+            cli.hintbound,
+            ["kind-config", "--write", str(tmp_path / "new" / "1.35-nnn-on.yaml")],
+            catch_exceptions=False,
+        )

@@ -29,6 +29,7 @@ _MEANINGS = [
         ClusterSpec("embedded", gates={"Aa": False}, component_gates={_SCHEDULER: {"Aa": True}}),
     ),
     ("kind:a/b.yaml", ClusterSpec("kind", "a/b.yaml")),
+    ("kind:~/a.yaml", ClusterSpec("kind", str(Path("~/a.yaml").expanduser()))),
     ("kind:b.yaml,image=own/node:v1.35.4", ClusterSpec("kind", "b.yaml", image="own/node:v1.35.4")),
     ("kind:cluster=dev", ClusterSpec("kind", cluster="dev")),
     ("existing:kind-dev", ClusterSpec("existing", "kind-dev")),
@@ -89,6 +90,8 @@ _ERRORS = [
         "cluster 'kind:a.yaml,cluster=dev' names a cluster that runs, and how to make one."
         " Write kind:cluster=NAME alone, or kind:CONFIG.yaml.",
     ),
+    ("kind:~no-such-user/a.yaml", "'~no-such-user/a.yaml' is in the home of nobody. Write the path out."),
+    ("embedded:src=~no-such-user/k", "'~no-such-user/k' is in the home of nobody. Write the path out."),
     ("existing", "cluster 'existing' names no context. Write existing:CONTEXT."),
     ("existing:", "cluster 'existing:' names no context. Write existing:CONTEXT."),
     (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from hintbound.errors import CannotStart, one_of
+from hintbound.errors import CannotStart, cause, one_of
 
 
 @click.command()
@@ -19,9 +19,15 @@ def command(minor: str, gate_set: str, into: Path | None) -> None:
 
     known = configs.names()
     if into is not None:
-        into.mkdir(parents=True, exist_ok=True)
-        for number, name in known:
-            (into / configs.file_name(number, name)).write_text(configs.text(number, name))
+        try:
+            into.mkdir(parents=True, exist_ok=True)
+            for number, name in known:
+                (into / configs.file_name(number, name)).write_text(configs.text(number, name))
+        except OSError as error:
+            raise CannotStart(
+                f"the configs cannot be written into {into}: {cause(error)}.",
+                next_step="Name a folder that is yours.",
+            ) from error
         click.echo(f"{len(known)} configs are in {into}.")
         return
     minors = [f"1.{number}" for number in configs.IMAGES]
@@ -32,4 +38,4 @@ def command(minor: str, gate_set: str, into: Path | None) -> None:
         raise CannotStart(
             f"there is no gate set {gate_set!r} for {minor}.", next_step="See `hintbound list gate-sets`."
         )
-    click.echo(configs.text(*chosen), nl=False)
+    click.echo(configs.to_edit(*chosen), nl=False)

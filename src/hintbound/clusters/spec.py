@@ -144,7 +144,8 @@ def _kind(text: str, target: str, options: Mapping[str, str]) -> ClusterSpec:
             f"cluster {text!r} names no config.",
             next_step="Write kind:CONFIG.yaml, e.g. kind:kind-configs/1.35-nnn-on.yaml.",
         )
-    return ClusterSpec("kind", target, image=options.get("image"))
+    at_home = str(_path(target)) if target.startswith("~") else target
+    return ClusterSpec("kind", at_home, image=options.get("image"))
 
 
 def _embedded(text: str, target: str, named: Mapping[str, bool], options: Mapping[str, str]) -> ClusterSpec:
@@ -163,7 +164,7 @@ def _embedded(text: str, target: str, named: Mapping[str, bool], options: Mappin
         elif key == "src":
             if not value:
                 raise CannotStart(f"src= in cluster {text!r} names no folder.", next_step="Write src=DIR.")
-            src = Path(value).expanduser()
+            src = _path(value)
         elif dot:
             if kind not in _GATED:
                 raise one_of("component", kind, [str(kind) for kind in _GATED])
@@ -175,6 +176,14 @@ def _embedded(text: str, target: str, named: Mapping[str, bool], options: Mappin
             f"cluster {text!r} names both a version and a source folder.", next_step="Keep one of them."
         )
     return ClusterSpec("embedded", target, gates, per_kind, emulate, src)
+
+
+def _path(text: str) -> Path:
+    """No shell expands a tilde that stands behind a colon."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:
+        raise CannotStart(f"{text!r} is in the home of nobody.", next_step="Write the path out.") from error
 
 
 def _gate(name: str, value: str, text: str) -> dict[str, bool]:

@@ -101,7 +101,12 @@ def test_shipped_configs_are_found_from_any_folder(
     ("content", "said"),
     [
         (None, "cannot be read: no such file"),
-        ("kind: [", ":1 is no YAML"),
+        ("kind: [", ":1: not YAML"),
+        ("kind: Cluster\n---\nkind: Cluster\n", ":2: not YAML"),
+        ("kind: Cluster\0", ":1: not YAML"),
+        ("[" * 3000, ":1: not YAML: it is nested too deeply"),
+        ("kind: Cluster\nsince: 2026-13-01\n", "cannot be read: month must be in 1..12"),
+        ("kind: Cluster\n#" + "x" * 2**20, "more than the 1048576 that are read"),
         ("- a\n- b\n", "is no kind config"),
         ("kind: Pod\n", "is no kind config"),
     ],
@@ -114,6 +119,50 @@ def test_what_is_no_config_is_told_by_its_path(tmp_path: Path, content: str | No
         configs.read(path)
     assert str(path) in str(error.value)
     assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ("nodes: worker", "`nodes` is no list of mappings"),
+        ("nodes: [worker]", "`nodes` is no list of mappings"),
+        ("nodes: [null]", "`nodes` is no list of mappings"),
+        ("nodes: [{extraMounts: /tmp}]", "`extraMounts` of a node is no list of mappings"),
+        ("kubeadmConfigPatches: 'kind: ClusterConfiguration'", "`kubeadmConfigPatches` is no list of texts"),
+        ("featureGates: [A]", "`featureGates` does not map names to true or false"),
+        ("featureGates: {A: 'true'}", "`featureGates` does not map names to true or false"),
+    ],
+)
+def test_a_part_that_kind_would_refuse_is_named(tmp_path: Path, part: str, said: str) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(f"kind: Cluster\n{part}\n")
+
+    with pytest.raises(CannotStart) as error:
+        configs.read(path)
+
+    assert (
+        str(error.value) == f"kind config {path}: {said}. `hintbound kind-config` prints one to start from."
+    )
+
+
+def test_parts_that_are_empty_are_as_good_as_none(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text("kind: Cluster\nfeatureGates:\nkubeadmConfigPatches:\nnodes: [{role: , extraMounts: }]\n")
+
+    observed = configs.observed(configs.read(path), 35, tmp_path)
+
+    assert len(observed["nodes"][0]["extraMounts"]) == len(observed["kubeadmConfigPatches"]) == 1
+
+
+@pytest.mark.parametrize("name", ["a" * 300, f"kind-configs/{'a' * 300}", "a\0b"])
+def test_a_name_that_no_file_can_have_is_refused(name: str) -> None:
+    with pytest.raises(CannotStart, match="cannot be read"):
+        configs.read(configs.find(Path(name)))
+
+
+def test_a_config_to_edit_does_not_forbid_it() -> None:
+    assert configs.to_edit(35, "nnn-on").startswith("# Kubernetes 1.35, gates: nnn-on. Yours to edit.\n")
+    assert yaml.safe_load(configs.to_edit(35, "nnn-on")) == config(35, "nnn-on")
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_a_docker_that_does_not_serve_us(
 
     said = refusal(f"kind:{config(tmp_path)}")
 
-    assert said == f"docker cannot be used: {complaint.rstrip('.')}. {next_step}"
+    assert said == f"docker cannot be used: {complaint.partition('. ')[0].rstrip('.')}. {next_step}"
 
 
 @pytest.mark.parametrize(
@@ -178,6 +178,22 @@ def test_a_name_that_is_taken_is_not_touched(
     )
     assert [line for line in tools.asked if line.startswith("docker rm")] == []
     assert list((state / "clusters").glob("[!.]*")) == []
+
+
+def test_a_name_that_no_host_can_have(
+    tools: Scripted, tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pytest_kind.py").touch()
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    name = "a" * 40
+
+    code, out, err = run(state, "cluster", "up", f"kind:{config(tmp_path)}", "--name", name)
+
+    assert (code, out) == (254, ""), err
+    assert err.strip() == (
+        f"hintbound: hintbound-{name} is too long for the name of a kind cluster. Take 1 character less."
+    )
+    assert [line for line in tools.asked if "create" in line] == []
 
 
 def test_a_cluster_that_is_not_there_is_told_with_those_that_are(tools: Scripted) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 import subprocess
 from typing import IO, Final
@@ -65,7 +66,8 @@ def check() -> None:
     except DockerError as error:
         denied = "permission denied" in str(error).lower()
         step = "Join the group docker, or run as a user who may." if denied else "Start Docker."
-        raise CannotStart(f"docker cannot be used: {error}.", next_step=step) from error
+        said = str(error).removesuffix(" Is the docker daemon running?").rstrip(".")
+        raise CannotStart(f"docker cannot be used: {said}.", next_step=step) from error
 
 
 def image_is_there(tag: str) -> bool:
@@ -101,7 +103,9 @@ def remove(cluster: str) -> None:
     """Remove a kind cluster of ours: its nodes with their volumes, and its network. Raises DockerError."""
     if names := containers(cluster):
         docker("rm", "--force", "--volumes", *names)
-    if networks := docker("network", "ls", f"--filter=name=^{cluster}$", "--format", "{{.ID}}").split():
+    if networks := docker(
+        "network", "ls", f"--filter=name=^{re.escape(cluster)}$", "--format", "{{.ID}}"
+    ).split():
         docker("network", "rm", *networks)
 
 

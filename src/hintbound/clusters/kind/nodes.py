@@ -25,6 +25,9 @@ from hintbound.protocol import Seconds
 
 _CREATED_WITHIN: Final[Seconds] = 600.0
 _EXPORTED_WITHIN: Final[Seconds] = 60.0
+_SUFFIX: Final = "-control-plane"
+_LONGEST_HOST: Final = 63
+"""Characters in the name of a host; the longest of kind's is the cluster's with this suffix."""
 _INOTIFY: Final = Path("/proc/sys/fs/inotify/max_user_instances")
 _SYSCTL: Final = "fs.inotify.max_user_instances"
 _INOTIFY_NEEDED: Final = 512
@@ -117,6 +120,11 @@ class Created:
 
     async def begin(self, cluster: str, folder: Path, group: int, log: Path) -> None:
         """See the Protocol. In a process of its own, so that it can be broken off."""
+        if (over := len(f"{cluster}{_SUFFIX}") - _LONGEST_HOST) > 0:
+            raise CannotStart(
+                f"{cluster} is too long for the name of a kind cluster.",
+                next_step=f"Take {over} character{'s' if over > 1 else ''} less.",
+            )
         if there := await asyncio.to_thread(docker.containers, cluster):
             raise CannotStart(
                 f"a kind cluster named {cluster} exists ({', '.join(there)}).",
