@@ -12,6 +12,7 @@ import yaml
 
 from hintbound import assets
 from hintbound.clusters import from_kind, open_cluster, parse
+from hintbound.clusters.embedded.options import Options
 from hintbound.clusters.kind import nodes
 from hintbound.clusters.kind.cluster import KindCluster
 from hintbound.errors import CannotStart
@@ -20,6 +21,13 @@ from tests.clusters.kind.scripted import Scripted
 
 _STOCK = "kindest/node:v1.35.8@sha256:aa"
 _DOCKER = {"version*": "20.10.24", "image inspect*": "sha256:aa", "ps*": "", "network*": ""}
+_FAILS = """
+import sys
+class KindCluster:
+    def __init__(self, *_, **__): pass
+    def create(self, config_file):
+        sys.exit('ERROR: failed to create cluster: could not find a log line\\nStack Trace: ')
+"""
 _KIND = {"version": "kind v0.33.0 go1.26.8 linux/amd64"}
 
 
@@ -262,15 +270,35 @@ def test_a_failure_of_kinds_is_told_in_its_own_words_with_what_may_help(
     limit: str,
     advice: str,
 ) -> None:
-    (tmp_path / "pytest_kind.py").write_text(
-        "import sys\n"
-        "class KindCluster:\n"
-        "    def __init__(self, *_, **__): pass\n"
-        "    def create(self, config_file):\n"
-        "        sys.exit('ERROR: failed to create cluster: could not find a log line\\nStack Trace: ')\n"
-    )
+    (tmp_path / "pytest_kind.py").write_text(_FAILS)
     (tmp_path / "limit").write_text(limit)
     monkeypatch.setattr(nodes, "_INOTIFY", tmp_path / "limit")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    cluster = KindCluster(parse(f"kind:{config(tmp_path)}"), Options(logs=tmp_path / "logs"))
+    cluster.resolve()
+
+    with pytest.raises(CannotStart) as error:
+        asyncio.run(cluster.start())
+
+    assert str(error.value) == (
+        "kind cannot create the cluster: failed to create cluster: could not find a log line "
+        f"(see {tmp_path}/logs/kind.log).{advice}"
+    )
+    assert (tmp_path / "logs" / "kind.log").is_file()
+    assert list((state / "clusters").glob("[!.]*")) == []
+    assert tools.asked[-1].startswith("docker network rm hintbound-run-")
+
+
+@pytest.mark.usefixtures("tools", "state")
+@pytest.mark.parametrize("slow", [False, True])
+def test_a_log_that_goes_with_the_cluster_is_not_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slow: bool
+) -> None:
+    (tmp_path / "pytest_kind.py").write_text("import time\ntime.sleep(60)\n" if slow else _FAILS)
+    (tmp_path / "limit").write_text("8192\n")
+    monkeypatch.setattr(nodes, "_INOTIFY", tmp_path / "limit")
+    if slow:
+        monkeypatch.setattr(nodes, "_CREATED_WITHIN", 0.2)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     cluster = KindCluster(parse(f"kind:{config(tmp_path)}"))
     cluster.resolve()
@@ -278,10 +306,5 @@ def test_a_failure_of_kinds_is_told_in_its_own_words_with_what_may_help(
     with pytest.raises(CannotStart) as error:
         asyncio.run(cluster.start())
 
-    said = str(error.value)
-    assert said.startswith(
-        "kind cannot create the cluster: failed to create cluster: could not find a log line (see "
-    )
-    assert said.endswith(f"kind.log).{advice}")
-    assert list((state / "clusters").glob("[!.]*")) == []
-    assert tools.asked[-1].startswith("docker network rm hintbound-run-")
+    what = "kind has not created the cluster within 0.2 s" if slow else "could not find a log line"
+    assert str(error.value).endswith(f"{what}. `hintbound run` with this cluster keeps all that kind says.")

@@ -150,13 +150,21 @@ class Created:
                 stderr=output,
                 process_group=group,
             )
-        async with asyncio.timeout(_CREATED_WITHIN):
-            code = await creating.wait()
+        goes_with_it = log.is_relative_to(folder)
+        where = "" if goes_with_it else f" (see {log})"
+        step = _advice() or (
+            "`hintbound run` with this cluster keeps all that kind says." if goes_with_it else ""
+        )
+        try:
+            async with asyncio.timeout(_CREATED_WITHIN):
+                code = await creating.wait()
+        except TimeoutError as error:
+            raise CannotStart(
+                f"kind has not created the cluster within {_CREATED_WITHIN:g} s{where}.", next_step=step
+            ) from error
         self._complete = True
         if code:
-            raise CannotStart(
-                f"kind cannot create the cluster: {_last_error(log)} (see {log}).", next_step=_advice()
-            )
+            raise CannotStart(f"kind cannot create the cluster: {_last_error(log)}{where}.", next_step=step)
         (node,) = await asyncio.to_thread(docker.containers, cluster, "control-plane")
         await docker.docker_soon("exec", node, "chmod", "a+r", f"{configs.AUDIT}/{configs.LOG}")
 
