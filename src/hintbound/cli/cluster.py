@@ -163,11 +163,14 @@ def kubeconfig(name: str | None) -> None:
 
 @command.command()
 def prune() -> None:
-    """Remove what killed runs left behind: folders of control planes of which nothing runs any more."""
+    """Remove what killed runs left behind: nodes, and folders of control planes of which nothing runs."""
     from hintbound.clusters import registry
 
     removed = registry.prune()
     for name in removed:
         click.echo(f"removed {name}")
-    if not removed:
+    stay = [entry.name for _, entry in registry.entries() if entry and not entry.alive]
+    for name in stay:
+        click.echo(f"{name} stays, for its nodes cannot be reached: see whether docker runs.")
+    if not removed and not stay:
         click.echo("nothing to prune.")

@@ -70,7 +70,10 @@ def command(
         raise CannotStart("a matrix of some rows only is none.", next_step="Add --update.")
     before = shipped.read(into) if update else None
     if update and before is None:
-        raise CannotStart(f"there is no matrix in {into} to update.", next_step="Leave out --update.")
+        raise CannotStart(
+            f"there is no matrix in {into} to update.",
+            next_step="Make one: leave out --update and --behaviour.",
+        )
     pages = findings.read(into / "findings")
     columns = _columns(versions, sets)
     _writable(into)

@@ -52,11 +52,11 @@ class Entry:
 
     @property
     def alive(self) -> bool:
-        """Whether any of its processes runs, its owner may still be starting them, or nodes of it are there
-        that were brought up to stay."""
-        if self.owned or any(process.runs for process in self.processes.values()):
-            return True
-        return self.owner is None and bool(self.nodes)
+        """Whether any of its processes runs, or its owner may still be starting them. A kind cluster that was
+        brought up to stay lives as long as its nodes are there: what runs beside them is of no use alone."""
+        if self.kind and self.owner is None:
+            return bool(self.nodes)
+        return self.owned or any(process.runs for process in self.processes.values())
 
     @property
     def nodes(self) -> Sequence[str]:
@@ -171,9 +171,7 @@ def end(folder: Path, entry: Entry) -> None:
     SIGKILL: nothing of it is kept, and an apiserver that ends politely takes many seconds.
     Raises CannotStart for what will not go.
     """
-    for process in entry.processes.values():
-        with contextlib.suppress(PermissionError):
-            process.kill()
+    _kill(entry)
     deadline = time.monotonic() + _ENDS_WITHIN
     while left := {name: p.pid for name, p in entry.processes.items() if p.runs}:
         if time.monotonic() > deadline:
@@ -192,6 +190,13 @@ def end(folder: Path, entry: Entry) -> None:
         raise CannotStart(f"{entry.name} has ended, but {folder} cannot be removed.", next_step="Remove it.")
 
 
+def _kill(entry: Entry | None) -> None:
+    """Its processes, where they are ours to kill."""
+    for process in entry.processes.values() if entry else ():
+        with contextlib.suppress(PermissionError):
+            process.kill()
+
+
 def prune() -> list[str]:
     """Remove the folders of clusters that nobody runs, with what a killed owner has left of their nodes, and
     put back what it held down in somebody else's; returns their names. Raises CannotStart."""
@@ -201,8 +206,10 @@ def prune() -> list[str]:
         with _alone():
             found = [(folder, entry) for folder, entry in _folders() if _is_dead(folder, entry)]
             dead = [folder for folder, entry in found if entry is None or _without_nodes(entry)]
-            for folder in dead:
-                shutil.rmtree(folder, ignore_errors=True)
+            for folder, entry in found:
+                if folder in dead:
+                    _kill(entry)
+                    shutil.rmtree(folder, ignore_errors=True)
     except OSError as error:
         raise _unreadable(error) from error
     return [folder.name for folder in dead if not folder.exists()]

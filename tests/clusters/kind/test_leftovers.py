@@ -11,7 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from hintbound import cli
 from hintbound.clusters import registry
 from hintbound.clusters.embedded.identity import ProcessId
 from hintbound.clusters.kind.janitor import Janitor
@@ -74,6 +76,20 @@ def test_a_cluster_that_was_left_up_and_deleted_by_others_is_pruned(tools: Scrip
     assert removals(tools) == []
 
 
+def test_what_ran_beside_nodes_that_others_deleted_is_ended(tools: Scripted) -> None:
+    folder = entry(None)
+    tools.program("docker", {"ps*": "", "network*": ""})
+    with subprocess.Popen(["sleep", "60"]) as kwok:
+        processes = {"kwok": ProcessId.of(kwok.pid)}
+        registry.write(folder, Entry("a", "kind:x.yaml", "", None, processes, "hintbound-a"))
+
+        with pytest.raises(CannotStart, match="no cluster is up"):
+            registry.find(None)
+        assert registry.prune() == ["a"]
+
+    assert kwok.returncode == -9
+
+
 @pytest.mark.parametrize("owner", [None, dead()])
 def test_without_docker_nothing_is_forgotten(tools: Scripted, owner: ProcessId | None) -> None:
     folder = entry(owner)
@@ -81,6 +97,8 @@ def test_without_docker_nothing_is_forgotten(tools: Scripted, owner: ProcessId |
 
     assert registry.prune() == []
     assert folder.is_dir()
+    said = CliRunner().invoke(cli.hintbound, ["cluster", "prune"]).output
+    assert said.startswith("a stays" if owner else "nothing to prune")
     found, known = registry.find("a")
     with pytest.raises(CannotStart, match="the nodes of a cannot be removed: Cannot connect"):
         registry.end(found, known)

@@ -246,7 +246,7 @@ def test_clusters_of_fixtures_are_taken_as_they_are(tools: Scripted, made: objec
     assert not [line for line in tools.asked if line.startswith(("kind", "docker rm"))]
 
 
-@pytest.mark.parametrize("made", [FakeManager("k3d"), FakeManager("minikube"), object(), None, 3])
+@pytest.mark.parametrize("made", [FakeManager("k3d"), FakeManager("minikube"), object(), None, 3, ""])
 def test_what_is_no_kind_cluster_is_not_taken(made: object) -> None:
     with pytest.raises(CannotStart, match=r"is no kind cluster\. Give a KindCluster of pytest-kind"):
         from_kind(made)

@@ -23,12 +23,12 @@ def from_kind(made: object, asked: Asked | None = None) -> KindCluster:
 
 
 def _name(made: object) -> str:
-    if isinstance(made, str):
+    if isinstance(made, str) and made:
         return made
     # Neither package is imported here. Of pytest-kubernetes, managers of other tools look the same.
     tool = getattr(made, "get_binary_name", lambda: "kind")()
     name = getattr(made, "cluster_name", None) or getattr(made, "name", None)
-    if tool != "kind" or not isinstance(name, str):
+    if tool != "kind" or not isinstance(name, str) or not name:
         raise CannotStart(
             f"{type(made).__name__} is no kind cluster.",
             next_step="Give a KindCluster of pytest-kind, a KindManager of pytest-kubernetes, or a name.",
