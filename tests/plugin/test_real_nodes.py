@@ -84,6 +84,7 @@ async def test_a_full_node_is_no_stage() -> None:
         (pod("n", "1", phase="Failed"), 2000),
         (pod("n", "1", phase="Pending"), 1000),
         (pod("elsewhere", "1"), 2000),
+        (pod("n", "100m", resources={"requests": {"cpu": "1"}}), 1000),
         (pod("n", initContainers=[{"resources": {"requests": {"cpu": "1"}}}], overhead={"cpu": "10m"}), 990),
         ({"spec": {"nodeName": "n", "containers": [{}]}, "status": {}}, 2000),
     ],

@@ -121,10 +121,16 @@ def milli(quantity: str) -> int:
 
 
 def _asked(spec: Mapping[str, Any]) -> int:
-    """What a pod may ask for at most: init containers are counted as if they all stayed (sidecars do)."""
+    """What a pod may ask for at most: init containers are counted as if they all stayed (sidecars do), and
+    what is asked for the whole pod may be more."""
     containers = (*spec.get("containers", ()), *spec.get("initContainers", ()))
-    asked = [container.get("resources", {}).get("requests", {}).get("cpu", "0") for container in containers]
-    return sum(map(milli, [*asked, (spec.get("overhead") or {}).get("cpu", "0")]))
+    overhead = (spec.get("overhead") or {}).get("cpu", "0")
+    return max(sum(map(_requested, containers)), _requested(spec)) + milli(overhead)
+
+
+def _requested(part: Mapping[str, Any]) -> int:
+    """By a container, or for a pod as a whole."""
+    return milli(part.get("resources", {}).get("requests", {}).get("cpu", "0"))
 
 
 def _takes_pods(node: Json) -> bool:

@@ -15,7 +15,7 @@ import pytest_asyncio
 from hintbound.clusters import from_kind, parse
 from hintbound.clusters.embedded.options import Options
 from hintbound.clusters.embedded.process import ComponentDied
-from hintbound.clusters.kind import docker
+from hintbound.clusters.kind import docker, node
 from hintbound.clusters.kind.cluster import KindCluster
 from hintbound.clusters.protocol import Capability, SchedulerSpec
 from hintbound.kube import resources
@@ -151,3 +151,18 @@ async def test_a_cluster_of_somebody_elses_is_left_as_it_was_found(
         while (await cluster.component(ComponentKind.CONTROLLER_MANAGER).state()).gates is None:
             await asyncio.sleep(0.2)
     assert await cluster.component(ComponentKind.SCHEDULER).lifeless() == ""
+
+
+async def test_what_a_killed_run_held_down_runs_again(cluster: KindCluster) -> None:
+    scheduler = cluster.component(ComponentKind.SCHEDULER)
+    manager = cluster.component(ComponentKind.CONTROLLER_MANAGER)
+    (control_plane,) = docker.containers(kind_name(cluster), "control-plane")
+    scheduler.pause()
+    await manager.stop()
+
+    node.put_back(control_plane)
+
+    async with asyncio.timeout(60):
+        while (await manager.state()).gates is None:
+            await asyncio.sleep(0.2)
+    assert await scheduler.lifeless() == ""
