@@ -7,6 +7,7 @@ import contextlib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -142,6 +143,20 @@ async def test_a_cluster_that_did_not_start_is_not_kept(
     stage = Stage("shared", spec.parse("embedded"), store, RunFolder("r", tmp_path), keep=True)
     with pytest.raises(CannotStart):
         await stage.start()
+    assert (cluster.did, stage.kept) == (["closed"], "")
+
+
+async def test_a_cluster_that_is_broken_off_while_it_is_left_is_ended(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = Lasting()
+    monkeypatch.setattr(cluster, "leave", AsyncMock(side_effect=asyncio.CancelledError))
+    monkeypatch.setattr("hintbound.clusters.open_cluster", lambda *_, **__: cluster)
+    monkeypatch.setattr(stage_module, "WatchRecorder", lambda *_, **__: contextlib.AsyncExitStack())
+    stage = Stage("shared", spec.parse("embedded"), store, RunFolder("r", tmp_path), keep=True)
+    await stage.start()
+    with pytest.raises(asyncio.CancelledError):
+        await stage.close()
     assert (cluster.did, stage.kept) == (["closed"], "")
 
 

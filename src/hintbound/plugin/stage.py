@@ -159,7 +159,11 @@ class Stage:
             except OSError as error:
                 self.notes.append(f"{error}")
         if self._keep and self._started and isinstance(self.cluster, Stays):
-            self.kept = await self.cluster.leave()
+            try:
+                self.kept = await self.cluster.leave()
+            except BaseException:
+                await self.cluster.close()
+                raise
         else:
             await self.cluster.close()
 

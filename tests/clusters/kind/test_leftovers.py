@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -9,13 +10,16 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 from click.testing import CliRunner
 
 from hintbound import cli
-from hintbound.clusters import registry
+from hintbound.clusters import parse, registry
+from hintbound.clusters.embedded.guard import Guard
 from hintbound.clusters.embedded.identity import ProcessId
+from hintbound.clusters.kind.cluster import KindCluster
 from hintbound.clusters.kind.janitor import Janitor
 from hintbound.clusters.registry import Entry
 from hintbound.errors import CannotStart
@@ -123,6 +127,22 @@ def test_what_a_killed_command_held_down_in_a_node_of_others_runs_again(tools: S
     (asked,) = [line for line in tools.asked if line.startswith("docker exec mine-control-plane sh -c")]
     assert "mv $held /etc/kubernetes/manifests/" in asked
     assert removals(tools) == []
+
+
+async def test_nodes_of_a_cluster_that_is_broken_off_while_it_is_left_are_removed(tools: Scripted) -> None:
+    cluster = KindCluster(parse("kind:x.yaml"))
+    cluster._folder = registry.create("a", spec="kind:x.yaml")
+    cluster._guard = Guard()
+    cluster._nodes._janitor = Janitor("hintbound-a")  # type: ignore[union-attr]
+    part = Mock(pid=None, let_go=AsyncMock(side_effect=asyncio.CancelledError), close=AsyncMock())
+    cluster._assembly = Mock(components={"kwok": part})
+    tools.program("docker", {**_NODES, "ps*": ""})
+
+    with pytest.raises(asyncio.CancelledError):
+        await cluster.leave()
+    await cluster.close()
+
+    assert "docker network rm hintbound-a" in tools.asked
 
 
 _OWNER = """

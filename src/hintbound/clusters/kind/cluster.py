@@ -191,11 +191,12 @@ class KindCluster:
         self._owner = None
         self._register()
         assert self._guard is not None
-        self._guard.disarm()
-        self._nodes.keep()
         for part in self._built.components.values():
             await part.let_go()
         await self._hang_up()
+        # Without an await from here on: whoever breaks off what is above finds both still on duty.
+        self._guard.disarm()
+        self._nodes.keep()
         name, self._folder = self._home.name, None
         return name
 
