@@ -46,7 +46,11 @@ def pin(wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(data, "folder", lambda name: pins.parent / name)
 
 
-def test_wheel_builds_where_there_is_no_go(wheel: Path, show: Recorded) -> None:
+def test_wheel_builds_where_there_is_no_go(
+    wheel: Path, show: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for chosen in ("GOMODCACHE", "GOCACHE", "GOPATH"):
+        monkeypatch.delenv(chosen, raising=False)
     assert assets.etcd(show=show).is_file()
 
     go = toolchain.find("1.26.0", show)

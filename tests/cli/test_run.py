@@ -235,7 +235,7 @@ def test_an_existing_cluster_is_judged_by_what_it_offers_and_left_as_it_was(
 
 ON_EXISTING = {
     "NNN-BIND-CLEARS": "pass",
-    "NNN-CLEAR-NO-NODES": "it needs a control plane of its own, and the existing cluster is shared",
+    "NNN-CLEAR-NO-NODES": "the existing cluster does not offer NO_NODES",
     "NNN-CLEAR-NOTHING-FITS": "the existing cluster does not offer AUDIT",
     "NNN-HINT-EQUAL-YIELDS": "pass",
     "NNN-HINT-TAKEN": "pass",

@@ -132,7 +132,7 @@ async def test_pods_can_be_created_as_soon_as_a_namespace_is_usable(
 async def test_namespace_that_never_becomes_usable_is_told(
     existing: ExistingCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hintbound.clusters.existing._USABLE_WITHIN", 0.2)
+    monkeypatch.setattr("hintbound.clusters.access._USABLE_WITHIN", 0.2)
 
     with pytest.raises(
         TimeoutError, match=r"namespace absent got no service account `default` within 0\.2 s"

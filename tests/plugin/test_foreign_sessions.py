@@ -45,7 +45,7 @@ def pytest_addoption(parser):
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-p", "no:asyncio", "-q", *words]
+    command = [sys.executable, "-m", "pytest", "-p", "no:asyncio", "-p", "no:pytest-kind", "-q", *words]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -83,15 +83,6 @@ def test_our_options_stand_beside_those_of_pytest_kind(tmp_path: Path) -> None:
         "def test_it(pytestconfig):\n    o = pytestconfig.option\n"
         "    assert (o.cluster_name, o.kubeconfig, o.hintbound_cluster) == ('a', 'b', 'embedded:1.35')\n"
     )
-    words = [
-        "-p",
-        "no:pytest-kind",
-        "-p",
-        "kindlike",
-        "--cluster-name=a",
-        "--kubeconfig=b",
-        "--cluster=embedded:1.35",
-        ".",
-    ]
+    words = ["-p", "kindlike", "--cluster-name=a", "--kubeconfig=b", "--cluster=embedded:1.35", "."]
     done = run(tmp_path, *words)
     assert done.returncode == 0, done.stdout + done.stderr

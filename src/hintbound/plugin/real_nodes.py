@@ -97,7 +97,7 @@ def one_that(lingers: int, images: Collection[str]) -> dict[str, Any]:
     if _LINGER in images:
         arguments = [] if not lingers else ["forever" if lingers == FOREVER else f"{lingers}s"]
         return {"name": "main", "image": _LINGER, "args": arguments, "imagePullPolicy": "IfNotPresent"}
-    trap = "" if lingers == FOREVER else f"sleep {lingers}; exit"
+    trap = "" if lingers == FOREVER else f"sleep {lingers}; exit 0"
     # The shell acts on a signal once `wait` is broken off by it; a foreground sleep would be seen to its end.
     script = f"trap '{trap}' TERM; while :; do sleep 3600 & wait; done"
     return {"name": "main", "image": _SHELL, "command": ["sh", "-c", script]}
