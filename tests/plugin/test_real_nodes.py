@@ -119,6 +119,7 @@ def test_else_a_shell_ends_as_wanted(lingers: int, at_least: float, ends: bool) 
     assert shell.stdout is not None
     try:
         shell.stdout.readline()  # the trap is set
+        time.sleep(0.2)  # it waits for its child
         began = time.monotonic()
         shell.send_signal(signal.SIGTERM)
         if ends:

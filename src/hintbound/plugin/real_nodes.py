@@ -97,6 +97,7 @@ def one_that(lingers: int, images: Collection[str]) -> dict[str, Any]:
     if _LINGER in images:
         arguments = [] if not lingers else ["forever" if lingers == FOREVER else f"{lingers}s"]
         return {"name": "main", "image": _LINGER, "args": arguments, "imagePullPolicy": "IfNotPresent"}
+    # `exit` alone would give what `wait` gave: 143, as if the signal had ended it.
     trap = "" if lingers == FOREVER else f"sleep {lingers}; exit 0"
     # The shell acts on a signal once `wait` is broken off by it; a foreground sleep would be seen to its end.
     script = f"trap '{trap}' TERM; while :; do sleep 3600 & wait; done"
