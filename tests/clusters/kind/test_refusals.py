@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from hintbound import assets
-from hintbound.clusters import from_kind, open_cluster, parse
+from hintbound.clusters import from_kind, open_cluster, parse, registry
 from hintbound.clusters.embedded.options import Options
 from hintbound.clusters.kind import nodes
 from hintbound.clusters.kind.cluster import KindCluster
@@ -185,6 +185,7 @@ def test_a_name_that_is_taken_is_not_touched(
         "Remove it, if it is not needed: kind delete cluster --name hintbound-mine."
     )
     assert [line for line in tools.asked if line.startswith("docker rm")] == []
+    assert [line for line in tools.asked if "network" in line] == [], "nobody was left to remove it later"
     assert list((state / "clusters").glob("[!.]*")) == []
 
 
@@ -202,6 +203,20 @@ def test_a_name_that_no_host_can_have(
         f"hintbound: hintbound-{name} is too long for the name of a kind cluster. Take 1 character less."
     )
     assert [line for line in tools.asked if "create" in line] == []
+
+
+def test_a_cluster_of_the_same_name_is_never_registered_as_ours(
+    tools: Scripted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools.program("docker", {**_DOCKER, "ps*": "hintbound-mine-control-plane"})
+    written: list[registry.Entry] = []
+    monkeypatch.setattr(registry, "write", lambda _folder, entry: written.append(entry))
+    cluster = KindCluster(parse(f"kind:{config(tmp_path)}"), Options(folder_name="mine"))
+
+    with pytest.raises(CannotStart, match="a kind cluster named hintbound-mine exists"):
+        asyncio.run(cluster.start())
+
+    assert {entry.kind for entry in written} == {""}, "killed here, a later prune would remove what it names"
 
 
 def test_a_cluster_that_is_not_there_is_told_with_those_that_are(tools: Scripted) -> None:

@@ -143,10 +143,10 @@ class KindCluster:
         self._folder = registry.create(self._options.folder_name, spec=self.spec)
         try:
             self._guard = Guard()
+            await self._nodes.claim(f"hintbound-{self._folder.name}")
             self._register()
-            name = f"hintbound-{self._folder.name}"
             log = (self._options.logs or self._folder) / "kind.log"
-            await self._nodes.begin(name, self._folder, self._guard.group, log)
+            await self._nodes.begin(self._folder, self._guard.group, log)
             await self._take_over()
             await self._apply_fixtures()
             await self._start_kwok()
@@ -351,8 +351,7 @@ class KindCluster:
             if part.pid is not None:
                 with contextlib.suppress(ProcessLookupError):
                     processes[name] = ProcessId.of(part.pid)
-        kind = f"hintbound-{self._home.name}" if self._nodes.ours else ""
-        attached = "" if self._nodes.ours else self._nodes.cluster
+        kind, attached = (self._nodes.cluster, "") if self._nodes.ours else ("", self._nodes.cluster)
         entry = registry.Entry(
             self._home.name, self.spec, self._server, self._owner, processes, kind, attached
         )

@@ -56,9 +56,12 @@ class Nodes(Protocol):
     def resolve(self) -> None:
         """See that they can be had. May build kind. Raises CannotStart."""
 
-    async def begin(self, cluster: str, folder: Path, group: int, log: Path) -> None:
-        """Make them if need be: under this name, with a folder for what belongs to them, in this process
-        group, with a log of what kind says. Raises CannotStart, DockerError, TimeoutError."""
+    async def claim(self, cluster: str) -> None:
+        """See that this name is free, and take it for what will be made. Raises CannotStart, DockerError."""
+
+    async def begin(self, folder: Path, group: int, log: Path) -> None:
+        """Make them if need be: with a folder for what belongs to them, in this process group, with a log of
+        what kind says. Raises CannotStart, DockerError, TimeoutError."""
 
     def audit_logs(self) -> Sequence[Path]:
         """What the apiserver logs into a file of this machine."""
@@ -118,8 +121,8 @@ class Created:
         self._kind = assets.kind()
         _see_kind(self._kind, self._minor)
 
-    async def begin(self, cluster: str, folder: Path, group: int, log: Path) -> None:
-        """See the Protocol. In a process of its own, so that it can be broken off."""
+    async def claim(self, cluster: str) -> None:
+        """See the Protocol."""
         if (over := len(f"{cluster}{_SUFFIX}") - _LONGEST_HOST) > 0:
             raise CannotStart(
                 f"{cluster} is too long for the name of a kind cluster.",
@@ -131,20 +134,23 @@ class Created:
                 next_step=f"Remove it, if it is not needed: kind delete cluster --name {cluster}.",
             )
         self.cluster = cluster
+
+    async def begin(self, folder: Path, group: int, log: Path) -> None:
+        """See the Protocol. In a process of its own, so that it can be broken off."""
         self._audit = folder / "audit"
         self._audit.mkdir()
         shutil.copyfile(data.folder("fixtures") / "audit-policy.yaml", self._audit / configs.POLICY)
         config = folder / "kind.yaml"
         config.write_text(yaml.safe_dump(configs.observed(self._config, self._minor, self._audit)))
-        self._janitor = Janitor(cluster)
-        command = [sys.executable, "-m", "hintbound.clusters.kind.create", cluster, str(config)]
+        self._janitor = Janitor(self.cluster)
+        command = [sys.executable, "-m", "hintbound.clusters.kind.create", self.cluster, str(config)]
         command += [str(folder / "kubeconfig.yaml"), str(self._kind), self._image or ""]
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as output:
             creating = await asyncio.create_subprocess_exec(
                 *command,
                 cwd=folder,
-                env={**os.environ, docker.NETWORK_VARIABLE: cluster},
+                env={**os.environ, docker.NETWORK_VARIABLE: self.cluster},
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -165,7 +171,7 @@ class Created:
         self._complete = True
         if code:
             raise CannotStart(f"kind cannot create the cluster: {_last_error(log)}{where}.", next_step=step)
-        (node,) = await asyncio.to_thread(docker.containers, cluster, "control-plane")
+        (node,) = await asyncio.to_thread(docker.containers, self.cluster, "control-plane")
         await docker.docker_soon("exec", node, "chmod", "a+r", f"{configs.AUDIT}/{configs.LOG}")
 
     def audit_logs(self) -> Sequence[Path]:
@@ -234,7 +240,10 @@ class Attached:
                 next_step="See whether it runs: docker ps --all.",
             ) from error
 
-    async def begin(self, cluster: str, folder: Path, group: int, log: Path) -> None:
+    async def claim(self, cluster: str) -> None:
+        """See the Protocol: it has its name."""
+
+    async def begin(self, folder: Path, group: int, log: Path) -> None:
         """See the Protocol: it is there."""
 
     def audit_logs(self) -> Sequence[Path]:
