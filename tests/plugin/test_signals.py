@@ -17,6 +17,7 @@ from typing import Any
 import orjson
 import pytest
 
+from hintbound.plugin.interrupts import Interrupts
 from tests.plugin.sessions import write
 
 PROGRAM = """
@@ -172,6 +173,22 @@ def test_a_second_signal_does_not_break_off_the_cleaning_up(tmp_path: Path, seco
             time.sleep(0.01)
         code, out = process.end()
     assert (code, process.names("closed-"), process.run["reason"]) == (130, {"shared"}, "interrupted"), out
+
+
+def test_a_second_signal_does_not_overtake_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two items no loop runs, and the first is on its way up through pytest."""
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    interrupts = Interrupts()
+    with pytest.raises(KeyboardInterrupt):
+        interrupts._handle(signal.SIGINT, None)
+    interrupts._handle(signal.SIGINT, None)
+    now += 2
+    with pytest.raises(KeyboardInterrupt):  # the first was swallowed
+        interrupts._handle(signal.SIGTERM, None)
+    interrupts.enough()
+    now += 2
+    interrupts._handle(signal.SIGINT, None)
 
 
 def test_an_interrupt_gets_through_to_a_loop_that_is_held_up(tmp_path: Path) -> None:

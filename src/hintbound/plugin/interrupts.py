@@ -9,11 +9,18 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any
+from typing import Any, Final
+
+from hintbound.protocol import Seconds
 
 _BOTH = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+_ON_ITS_WAY: Final[Seconds] = 1.0
+"""How long a KeyboardInterrupt may take to whoever answers it: measured, some milliseconds."""
 
 
 class Interrupts:
@@ -24,6 +31,7 @@ class Interrupts:
         """Whether the work on the loop was asked to end."""
         self._heard = False
         self._enough = False
+        self._deaf_until = 0.0
         self._ask: Callable[[Callable[[], None]], None] | None = None
         self._before: dict[signal.Signals, Any] = {}
 
@@ -52,9 +60,12 @@ class Interrupts:
             self._ask = None
 
     def _handle(self, _number: int, _frame: FrameType | None) -> None:
-        if self._enough or self._heard:
+        now = time.monotonic()
+        if self._enough or self._heard or now < self._deaf_until:
             return
         if self._ask is None or self.asked:  # no loop runs, or something in it holds it up
+            # A second one would break off those who are answering the first. Who swallows one gets the next.
+            self._deaf_until = now + _ON_ITS_WAY
             raise KeyboardInterrupt
         self.asked = True
         self._ask(self._hear)
