@@ -18,8 +18,8 @@ from typing import Final
 
 import yaml
 
-from hintbound import assets, data
-from hintbound.clusters import access, fake_nodes, kubeconfigs, registry
+from hintbound import assets
+from hintbound.clusters import access, fake_nodes, fixtures, kubeconfigs, registry
 from hintbound.clusters.audition import Audition
 from hintbound.clusters.embedded import components
 from hintbound.clusters.embedded.guard import Guard
@@ -230,7 +230,7 @@ class ExistingCluster:
             ) from None
 
     async def _priority_classes(self, admin: Client) -> None:
-        for manifest in yaml.safe_load_all((data.folder("fixtures") / "priority-classes.yaml").read_text()):
+        for manifest in fixtures.manifests(fixtures.PRIORITY_CLASSES):
             manifest["metadata"]["labels"] = {_RUN_LABEL: self._run}
             with contextlib.suppress(AlreadyExists):
                 await admin.create(resources.PRIORITY_CLASSES, manifest)

@@ -133,9 +133,9 @@ async def test_nodes_of_a_cluster_that_is_broken_off_while_it_is_left_are_remove
     cluster = KindCluster(parse("kind:x.yaml"))
     cluster._folder = registry.create("a", spec="kind:x.yaml")
     cluster._guard = Guard()
-    cluster._nodes._janitor = Janitor("hintbound-a")  # type: ignore[union-attr]
+    cluster._nodes._janitor = Janitor("hintbound-a")  # type: ignore[attr-defined]
     part = Mock(pid=None, let_go=AsyncMock(side_effect=asyncio.CancelledError), close=AsyncMock())
-    cluster._assembly = Mock(components={"kwok": part})
+    cluster._assembly = Mock(components={"kwok": part}, processes=dict)
     tools.program("docker", {**_NODES, "ps*": ""})
 
     with pytest.raises(asyncio.CancelledError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -11,10 +12,11 @@ from hintbound.clusters.embedded import components, foreign
 from hintbound.clusters.embedded.component import EmbeddedComponent, answers, listens
 from hintbound.clusters.embedded.components import Tuning
 from hintbound.clusters.embedded.credentials import Credentials
+from hintbound.clusters.embedded.identity import ProcessId
 from hintbound.clusters.embedded.options import Options
 from hintbound.clusters.embedded.ports import LOOPBACK, HeldPort
 from hintbound.clusters.embedded.process import Process, Ready
-from hintbound.clusters.protocol import claimed
+from hintbound.clusters.protocol import READY_WITHIN, claimed
 from hintbound.clusters.spec import ClusterSpec
 from hintbound.kube.client import Client
 from hintbound.kube.connection import Connection
@@ -220,6 +222,27 @@ class Assembly:
         if version is not None or emulate is not None:
             return Tuning(gates or {}, emulate, flags)
         return Tuning({**self._spec.gates_of(kind), **(gates or {})}, self._spec.emulate, flags)
+
+    async def start(self, part: EmbeddedComponent) -> None:
+        """Start a part that was added, and wait until it is ready; it is forgotten where that fails. Raises
+        ComponentDied."""
+        try:
+            await part.process.start()
+            await part.process.until_ready(READY_WITHIN)
+        except BaseException:  # also when the caller's own deadline has passed
+            self.components.pop(part.name, None)
+            await part.close()
+            raise
+        self._changed()
+
+    def processes(self) -> dict[str, ProcessId]:
+        """What runs of it, by name."""
+        running = {}
+        for name, part in self.components.items():
+            if part.pid is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    running[name] = ProcessId.of(part.pid)
+        return running
 
     def hold(self, number: int = 0) -> HeldPort:
         """A port that is ours until `let_go`."""

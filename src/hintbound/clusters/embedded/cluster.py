@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 import os
 import shutil
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-import yaml
-
-from hintbound import assets, data
-from hintbound.clusters import fake_nodes, registry
+from hintbound import assets
+from hintbound.clusters import fake_nodes, fixtures, registry
 from hintbound.clusters.audition import Audition
 from hintbound.clusters.embedded import components, extras, foreign
 from hintbound.clusters.embedded.assembly import Assembly
@@ -42,8 +39,6 @@ from hintbound.kube.errors import KubeError
 from hintbound.kube.exchange import Tap
 from hintbound.protocol import Actor, ComponentKind
 from hintbound.subjects import Subject
-
-_FIXTURES: Final = ("rbac.yaml", "priority-classes.yaml")
 
 
 class EmbeddedCluster:
@@ -217,7 +212,7 @@ class EmbeddedCluster:
         """Start a scheduler of one's own. Raises ComponentDied, CannotStart."""
         if self._subject and spec.version is None and spec.program is None:
             part = self._another(self._subject, spec)
-            await self._start(part)
+            await self._built.start(part)
             return part
         binary, version = await self._binary(ComponentKind.SCHEDULER, spec.version)
         flags = [*spec.flags, *([f"--master={self._server(spec.server)}"] if spec.server else [])]
@@ -230,7 +225,7 @@ class EmbeddedCluster:
             spec.config,
             tuning,
         )
-        await self._start(part)
+        await self._built.start(part)
         return part
 
     def _another(self, subject: Subject, spec: SchedulerSpec) -> EmbeddedComponent:
@@ -253,7 +248,7 @@ class EmbeddedCluster:
         )
         name = f"{ComponentKind.APISERVER}-{next(self._counter)}"
         part = self._built.apiserver(name, binary, version, self._built.hold(), tuning)
-        await self._start(part)
+        await self._built.start(part)
         return part
 
     async def remove(self, component: Component) -> None:
@@ -342,23 +337,9 @@ class EmbeddedCluster:
             ComponentKind.SCHEDULER, self.scheduler_name, binary, self._version, {}, tuning
         )
 
-    async def _start(self, part: EmbeddedComponent) -> None:
-        try:
-            await part.process.start()
-            await part.process.until_ready(READY_WITHIN)
-        except BaseException:  # also when the caller's own deadline has passed
-            self._built.components.pop(part.name, None)
-            await part.close()
-            raise
-        self._register()
-
     async def _apply_fixtures(self) -> None:
         admin = self.client(Actor.ADMIN)
-        manifests = [
-            manifest
-            for file in _FIXTURES
-            for manifest in yaml.safe_load_all((data.folder("fixtures") / file).read_text())
-        ]
+        manifests = fixtures.manifests(fixtures.RBAC, fixtures.PRIORITY_CLASSES)
         await _together(*(admin.create(resources.of(manifest), manifest) for manifest in manifests))
 
     async def _canary(self) -> bool:
@@ -379,11 +360,7 @@ class EmbeddedCluster:
         return next((part.process.died() for part in parts if part.process.ended), None)
 
     def _register(self, server: str | None = None) -> None:
-        processes = {}
-        for name, part in self._built.components.items():
-            if part.pid is not None:
-                with contextlib.suppress(ProcessLookupError):
-                    processes[name] = ProcessId.of(part.pid)
+        processes = self._built.processes()
         entry = registry.Entry(self.folder.name, self.spec, server or self.server, self._owner, processes)
         registry.write(self.folder, entry)
 

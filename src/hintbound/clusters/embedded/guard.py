@@ -33,10 +33,10 @@ class Guard:
     """Has the process group `group` until `release` or `disarm`."""
 
     def __init__(self) -> None:
-        self._leader, self._life = _shell(_LEAD)
+        self._leader, self._life = shell_outside(_LEAD)
         self.group = self._leader.pid
         try:
-            self._watcher, self._pipe = _shell(_WATCH.format(group=self.group))
+            self._watcher, self._pipe = shell_outside(_WATCH.format(group=self.group))
         except BaseException:
             os.close(self._life)
             self._leader.wait()
@@ -65,7 +65,7 @@ class Guard:
             self._leader.wait()
 
 
-def _shell(script: str) -> tuple[subprocess.Popen[bytes], int]:
+def shell_outside(script: str) -> tuple[subprocess.Popen[bytes], int]:
     """A shell in a group of its own, and the pipe that it reads from."""
     reader, writer = os.pipe()
     try:

@@ -16,10 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-import yaml
-
-from hintbound import assets, data
-from hintbound.clusters import access, fake_nodes, registry
+from hintbound import assets
+from hintbound.clusters import access, fake_nodes, fixtures, registry
 from hintbound.clusters.embedded import extras
 from hintbound.clusters.embedded.assembly import Assembly
 from hintbound.clusters.embedded.credentials import Credentials
@@ -32,7 +30,7 @@ from hintbound.clusters.fake_nodes import FAKE_TAINT
 from hintbound.clusters.kind import docker
 from hintbound.clusters.kind.docker import DockerError, docker_soon
 from hintbound.clusters.kind.node import NodeComponent
-from hintbound.clusters.kind.nodes import Attached, Created
+from hintbound.clusters.kind.nodes import Attached, Created, Nodes
 from hintbound.clusters.protocol import (
     READY_WITHIN,
     ApiserverSpec,
@@ -47,11 +45,10 @@ from hintbound.errors import CannotStart
 from hintbound.kube import resources
 from hintbound.kube.client import Client
 from hintbound.kube.errors import AlreadyExists, KubeError
-from hintbound.kube.exchange import Json, Tap
+from hintbound.kube.exchange import Tap
 from hintbound.kube.resources import Resource
 from hintbound.protocol import Actor, ComponentKind, Seconds
 
-_FIXTURES: Final = ("rbac.yaml", "priority-classes.yaml")
 _PKI: Final = "/etc/kubernetes/pki"
 _STATIC_PODS: Final = (
     ComponentKind.APISERVER,
@@ -72,7 +69,9 @@ class KindCluster:
     def __init__(self, spec: ClusterSpec, options: Options | None = None) -> None:
         self._spec = spec
         self._options = options or Options()
-        self._nodes = Attached(spec.cluster) if spec.cluster else Created(Path(spec.target), spec.image)
+        self._nodes: Nodes = (
+            Attached(spec.cluster) if spec.cluster else Created(Path(spec.target), spec.image)
+        )
         self.extras = Extras()
         self._kwok: Path | None = None
         self._folder: Path | None = None
@@ -171,7 +170,7 @@ class KindCluster:
         parts = list(assembly.components.values()) if assembly else []
         try:
             if assembly and not self._nodes.ours:
-                await self._leave_as_found(assembly)
+                await self._leave_as_found()
             await asyncio.gather(*(part.close() for part in parts))
         finally:
             # Without an await up to the end of the folder: a second Ctrl-C cancels only the wait above.
@@ -242,14 +241,7 @@ class KindCluster:
             spec.config,
             self._built.tuning(ComponentKind.SCHEDULER, spec.version, spec.gates, spec.emulate, spec.flags),
         )
-        try:
-            await part.process.start()
-            await part.process.until_ready(READY_WITHIN)
-        except BaseException:  # also when the caller's own deadline has passed
-            self._built.components.pop(part.name, None)
-            await part.close()
-            raise
-        self._register()
+        await self._built.start(part)
         return part
 
     async def add_apiserver(self, spec: ApiserverSpec) -> Component:
@@ -276,8 +268,8 @@ class KindCluster:
         """Learn where it is, and make an identity for each actor."""
         assert self._guard is not None
         assert self._kwok is not None
-        self._server = await asyncio.to_thread(docker.server, self._nodes.cluster)
         (node,) = await asyncio.to_thread(docker.containers, self._nodes.cluster, "control-plane")
+        self._server = await asyncio.to_thread(docker.server, node)
         cert, key = [
             (await docker_soon("exec", node, "cat", f"{_PKI}/{name}")).encode()
             for name in ("ca.crt", "ca.key")
@@ -300,17 +292,12 @@ class KindCluster:
 
     async def _apply_fixtures(self) -> None:
         admin = self.client(Actor.ADMIN)
-        manifests: list[Json] = [
-            manifest
-            for file in _FIXTURES
-            for manifest in yaml.safe_load_all((data.folder("fixtures") / file).read_text())
-        ]
-        for manifest in manifests:
+        for manifest in fixtures.manifests(fixtures.RBAC, fixtures.PRIORITY_CLASSES):
             with contextlib.suppress(AlreadyExists):
                 await admin.create(resources.of(manifest), manifest)
                 self._made.append((resources.of(manifest), manifest["metadata"]["name"]))
 
-    async def _leave_as_found(self, assembly: Assembly) -> None:
+    async def _leave_as_found(self) -> None:
         """What was held runs again, what was made goes."""
         for held in self._parts.values():
             with contextlib.suppress(DockerError):
@@ -346,11 +333,7 @@ class KindCluster:
         return program, self._nodes.version
 
     def _register(self) -> None:
-        processes = {}
-        for name, part in (self._assembly.components if self._assembly else {}).items():
-            if part.pid is not None:
-                with contextlib.suppress(ProcessLookupError):
-                    processes[name] = ProcessId.of(part.pid)
+        processes = self._assembly.processes() if self._assembly else {}
         kind, attached = (self._nodes.cluster, "") if self._nodes.ours else ("", self._nodes.cluster)
         entry = registry.Entry(
             self._home.name, self.spec, self._server, self._owner, processes, kind, attached

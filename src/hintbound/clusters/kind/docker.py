@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import shutil
 import subprocess
 from typing import IO, Final
 
@@ -57,10 +56,6 @@ async def docker_soon(*arguments: str, timeout: Seconds = _WITHIN) -> str:
 
 def check() -> None:
     """See that an engine answers and is ours to use. Raises CannotStart."""
-    if shutil.which("docker") is None:
-        raise CannotStart(
-            "docker is not on PATH.", next_step="Install Docker, or use --cluster embedded, which needs none."
-        )
     try:
         docker("version", "--format", "{{.Server.Version}}", timeout=10)
     except DockerError as error:
@@ -92,10 +87,9 @@ def clusters() -> list[str]:
     return sorted(set(docker("ps", "--all", f"--filter=label={CLUSTER_LABEL}", "--format", shown).split()))
 
 
-def server(cluster: str) -> str:
-    """The URL of a kind cluster's apiserver on this machine. Raises DockerError."""
-    nodes = containers(cluster, "external-load-balancer") or containers(cluster, "control-plane")
-    host, _, port = docker("port", nodes[0], f"{APISERVER_PORT}/tcp").split()[0].rpartition(":")
+def server(node: str) -> str:
+    """The URL on this machine of the apiserver in a control-plane node. Raises DockerError."""
+    host, _, port = docker("port", node, f"{APISERVER_PORT}/tcp").split()[0].rpartition(":")
     return f"https://{'127.0.0.1' if host in ('0.0.0.0', '[::]') else host}:{port}"
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
 from typing import Final
 
+from hintbound.clusters.embedded.guard import shell_outside
 from hintbound.clusters.kind.docker import CLUSTER_LABEL
 
 _SCRIPT: Final = """
@@ -38,20 +38,7 @@ class Janitor:
 
     def __init__(self, cluster: str) -> None:
         script = _SCRIPT.format(label=CLUSTER_LABEL, cluster=cluster)
-        reader, self._pipe = os.pipe()
-        try:
-            self._shell = subprocess.Popen(
-                ["/bin/sh", "-c", script],
-                stdin=reader,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                process_group=0,
-            )
-        except BaseException:
-            os.close(self._pipe)
-            raise
-        finally:
-            os.close(reader)
+        self._shell, self._pipe = shell_outside(script)
         self._on_duty = True
 
     def clean(self, *, complete: bool) -> None:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from hintbound.clusters.embedded.process import Listener
-from hintbound.clusters.kind.docker import DockerError, docker, docker_soon
+from hintbound.clusters.kind.docker import APISERVER_PORT, DockerError, docker, docker_soon
 from hintbound.clusters.protocol import READY_WITHIN, ComponentState
 from hintbound.kube.metrics import Metrics, component_version, feature_gates
 from hintbound.protocol import ComponentKind, Seconds
@@ -19,7 +20,7 @@ from hintbound.protocol import ComponentKind, Seconds
 _MANIFESTS: Final = "/etc/kubernetes/manifests"
 _ASIDE: Final = "/etc/kubernetes/hintbound-aside"
 _PORTS: Final = {
-    ComponentKind.APISERVER: 6443,
+    ComponentKind.APISERVER: APISERVER_PORT,
     ComponentKind.CONTROLLER_MANAGER: 10257,
     ComponentKind.SCHEDULER: 10259,
 }
@@ -33,10 +34,12 @@ _ENDS_WITHIN: Final[Seconds] = 45.0
 """kubelet looks at its manifests every 20 s at the latest and gives a component 30 s of grace."""
 
 
-def put_back(node: str) -> None:
-    """Let all run again that a killed command of ours held down in this node. Raises DockerError."""
-    back = f"for held in {_ASIDE}/*.yaml; do [ ! -e $held ] || mv $held {_MANIFESTS}/; done"
-    processes = "|".join(map(_process, ComponentKind))
+def put_back(node: str, kinds: Iterable[ComponentKind] = ComponentKind) -> None:
+    """Let run again what a command of ours holds down in this node, of these. Raises DockerError."""
+    kinds = list(kinds)
+    aside = " ".join(f"{_ASIDE}/{kind}.yaml" for kind in kinds)
+    back = f"for held in {aside}; do [ ! -e $held ] || mv $held {_MANIFESTS}/; done"
+    processes = "|".join(map(_process, kinds))
     docker("exec", node, "sh", "-c", f"{back}; pkill -CONT -x '{processes}' || true")
 
 
@@ -140,8 +143,7 @@ class NodeComponent:
     async def undo(self) -> None:
         """Let it run again if it was held: for a cluster that goes on without us. Raises DockerError."""
         if self._held:
-            back = f"[ ! -e {_ASIDE}/{self.name}.yaml ] || mv {_ASIDE}/{self.name}.yaml {_MANIFESTS}/"
-            await self._in_node(f"{back}; pkill -CONT -x {_process(self.kind)} || true")
+            await asyncio.to_thread(put_back, self._node, [self.kind])
             self._held = False
 
     def copy_program(self, into: Path) -> None:

@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -48,6 +48,10 @@ class Nodes(Protocol):
     @property
     def version(self) -> str:
         """The Kubernetes that the nodes' image names, e.g. `1.35.8`; known once it is resolved."""
+
+    @property
+    def gates(self) -> Mapping[str, bool]:
+        """What is set on every component, as far as that is known."""
 
     @property
     def ours(self) -> bool:
