@@ -152,6 +152,9 @@ class Actor(StrEnum):
     """Watches. Reads only."""
 
 
+SCHEDULER_USER: Final = "system:kube-scheduler"
+"""As whom kube-scheduler speaks, unless it was installed otherwise."""
+
 NOMINATED_NODE_NAME_FOR_EXPECTATION: Final = "NominatedNodeNameForExpectation"
 CLEARING_NOMINATED_NODE_NAME_AFTER_BINDING: Final = "ClearingNominatedNodeNameAfterBinding"
 

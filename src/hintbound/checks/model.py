@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from hintbound.history.events import Event
 from hintbound.history.join import PodLife, PodVersion
 from hintbound.history.writers import Request
-from hintbound.protocol import ComponentKind, Severity
+from hintbound.protocol import SCHEDULER_USER, ComponentKind, Severity
 
 Proof = PodVersion | Request | Event
 """What shows a violation: a version of a pod, a request, or any other event of the record."""
+
+MOST_PROOF: Final = 5
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
@@ -25,12 +28,45 @@ class Violation:
     said: str
     """One line with the values: who, which pod, what came instead."""
     proof: tuple[Proof, ...]
-    """Two to five events that show it, the decisive one first; at least that one."""
+    """One to five events that show it, the decisive one first."""
 
     def __post_init__(self) -> None:
-        """Raises ValueError for one that shows nothing."""
-        if not self.said.strip() or not self.proof:
-            raise ValueError("a violation needs words and at least one proof")
+        """Raises ValueError for one that shows nothing, or more than anyone reads."""
+        if not self.said.strip() or not 1 <= len(self.proof) <= MOST_PROOF:
+            raise ValueError(f"a violation needs words and one to {MOST_PROOF} proofs")
+
+    @property
+    def event(self) -> Event:
+        """The decisive event: where and when it happened."""
+        return event_of(self.proof[0])
+
+    @property
+    def pod(self) -> str:
+        """`namespace/name` of the pod that it is about; empty where it is about none."""
+        return f"{self.event.namespace}/{self.event.name}" if self.event.name else ""
+
+    @property
+    def time(self) -> str:
+        """When it happened, RFC 3339, UTC: by the apiserver's clock where the audit log tells it."""
+        return str(self.event.data.get("stageTimestamp") or self.event.time)
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A life, or a record, of which a check cannot tell whether its sentence holds."""
+
+    reason: str
+    """Why, the same words for the same cause: reasons are counted."""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for one without words."""
+        if not self.reason.strip():
+            raise ValueError("what is unknown needs a reason")
+
+
+def event_of(proof: Proof) -> Event:
+    """The event of the record that a proof stands for."""
+    return proof if isinstance(proof, Event) else proof.event
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +81,22 @@ class Context:
     """As each component says itself; one that does not is absent."""
     versions: Mapping[ComponentKind, str] = field(default_factory=dict)
     events: Sequence[Event] = ()
-    """The whole record, in order; the lives are made of it."""
+    """The whole record, in order; the lives are made of it. Empty for an audit log, which may be huge."""
+    schedulers: frozenset[str] = frozenset({SCHEDULER_USER})
+    """Users that bind pods and nominate."""
+    nominators: frozenset[str] = frozenset()
+    """Users, no schedulers, that write hints."""
+    instruments: frozenset[str] = frozenset()
+    """Users whose writes are a test's own: they bind, hint and do harm on purpose, and are not judged."""
+
+    def gate(self, component: ComponentKind, name: str) -> bool | None:
+        """Whether a gate is on; None where nobody tells."""
+        return self.gates.get(component, {}).get(name)
 
 
-Judge = Callable[[Sequence[PodLife], Context], Iterable[Violation]]
+Judge = Callable[[Sequence[PodLife], Context], Iterable[Violation | Unknown]]
+Concerns = Callable[[PodLife, Context], bool]
+LifeJudge = Callable[[PodLife, Context], Iterable[Violation | Unknown]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +107,26 @@ class Check:
     must: str
     severity: Severity
     judge: Judge
+    concerns: Concerns | None = None
+    """Whether a life has in it what the sentence speaks of: only such lives count as judged. None: all."""
+    about: str = "pods"
+    """What such lives are, for a record that has none: `pods that were bound`."""
+    single: bool = False
+    """Whether each life is judged by itself: then a record may be given life by life, on any machine."""
 
-    def __call__(self, lives: Sequence[PodLife], context: Context) -> Iterable[Violation]:
+    def __call__(self, lives: Sequence[PodLife], context: Context) -> Iterable[Violation | Unknown]:
         """Judge a record. Raises whatever the function raises."""
         return self.judge(lives, context)
 
 
-def check(name: str, *, must: str, severity: Severity = Severity.VIOLATION) -> Callable[[Judge], Check]:
+def check(
+    name: str,
+    *,
+    must: str,
+    severity: Severity = Severity.VIOLATION,
+    concerns: Concerns | None = None,
+    about: str = "pods",
+) -> Callable[[Judge], Check]:
     """Make a check of a function. Raises ValueError or TypeError, at import, for what cannot be one."""
     if not _NAME.fullmatch(name):
         raise ValueError(f"check {name!r}: write small letters and digits joined by hyphens, e.g. acme-hints")
@@ -75,6 +136,28 @@ def check(name: str, *, must: str, severity: Severity = Severity.VIOLATION) -> C
     def put(function: Judge) -> Check:
         if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
             raise TypeError(f"check {name}: it must be an ordinary function: a check awaits nothing")
-        return Check(name, " ".join(must.split()), Severity(severity), function)
+        return Check(name, " ".join(must.split()), Severity(severity), function, concerns, about)
+
+    return put
+
+
+def check_life(
+    name: str,
+    *,
+    must: str,
+    concerns: Concerns,
+    about: str,
+    severity: Severity = Severity.VIOLATION,
+) -> Callable[[LifeJudge], Check]:
+    """Make a check of a function that judges one life that it `concerns`. Raises as `check` does."""
+
+    def put(function: LifeJudge) -> Check:
+        def judge(lives: Sequence[PodLife], context: Context) -> Iterator[Violation | Unknown]:
+            for life in lives:
+                if concerns(life, context):
+                    yield from function(life, context)
+
+        made = check(name, must=must, severity=severity, concerns=concerns, about=about)(judge)
+        return replace(made, single=True)
 
     return put

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hintbound.clusters.embedded.pki import KeyPair
 from hintbound.clusters.embedded.ports import LOOPBACK
-from hintbound.protocol import ComponentKind
+from hintbound.protocol import SCHEDULER_USER, ComponentKind
 
 DISABLED_ADMISSION = ("ServiceAccount", "TaintNodesByCondition")
 """ServiceAccount would make every pod wait for its namespace's token; TaintNodesByCondition taints a node
@@ -212,7 +212,7 @@ def kubeconfig(server: str, ca: Path, user: str, pair: KeyPair) -> str:
 
 
 USERS: Mapping[ComponentKind, str] = {
-    ComponentKind.SCHEDULER: "system:kube-scheduler",
+    ComponentKind.SCHEDULER: SCHEDULER_USER,
     ComponentKind.CONTROLLER_MANAGER: "system:kube-controller-manager",
     ComponentKind.KWOK: "hintbound-kwok",
 }

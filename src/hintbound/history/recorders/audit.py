@@ -16,6 +16,7 @@ from typing import Any, Final, Self
 import orjson
 
 from hintbound.errors import CannotStart
+from hintbound.history.audit_lines import about_pods, event_fields
 from hintbound.history.events import Source
 from hintbound.history.recorders.losses import Losses
 from hintbound.history.recorders.tail import Tail
@@ -28,9 +29,6 @@ _BUSY_TICK: Final[Seconds] = 0.005
 _IDLE_TICK: Final[Seconds] = 0.02
 _BUSY_TICKS: Final = 40
 """A log that spoke within this many ticks is likely to speak again: look more often."""
-
-_WANTED: Final = frozenset({"pods", "bindings"})
-_READS: Final = frozenset({"get", "list", "watch"})
 
 
 class AuditRecorder:
@@ -131,34 +129,21 @@ class AuditRecorder:
             return
         try:
             event = orjson.loads(line)
-            target = event.get("objectRef") or {}
+            wanted = about_pods(event)
         except (ValueError, AttributeError):
             self.others["not an audit event"] += 1
             self._losses.gap(f"a line of {tail.path.name} is no audit event: {line[:80]!r}")
             return
-        if target.get("resource") not in _WANTED:
+        if not wanted:
             self.others["another resource"] += 1
             return
-        self._append(event, target)
+        self._append(event)
 
-    def _append(self, event: dict[str, Any], target: dict[str, Any]) -> None:
-        answer = event.get("responseObject") or {}
-        pod = answer.get("metadata") or {} if answer.get("kind") == "Pod" else {}
-        body = event.get("requestObject")  # a JSON patch is a list
-        sent = (body.get("metadata") or {}) if isinstance(body, dict) else {}
-        if event.get("verb") in _READS:
-            event.pop("responseObject", None)  # whole lists; the copy of the log keeps them
-        self._store.append(
-            event.get("stage") or "",
-            source=self.source,
-            cluster=self.cluster,
-            resource="/".join(filter(None, (target["resource"], target.get("subresource")))),
-            namespace=target.get("namespace") or "",
-            name=target.get("name") or pod.get("name") or sent.get("name") or "",
-            uid=pod.get("uid") or target.get("uid") or "",
-            resource_version=pod.get("resourceVersion") or "",
-            data=event,
-        )
+    def _append(self, event: dict[str, Any]) -> None:
+        fields = event_fields(
+            event
+        )  # whole lists that were read are left out; the copy of the log keeps them
+        self._store.append(fields.pop("kind"), source=self.source, cluster=self.cluster, **fields)
 
 
 def _write_whole(fd: int, data: bytes) -> None:

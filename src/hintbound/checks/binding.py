@@ -1,0 +1,169 @@
+"""Binding: once, by a scheduler, to one node, and what must be true of a pod from then on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hintbound.checks.hints import NO_ANSWERS, watched
+from hintbound.checks.model import Context, Unknown, Violation, check_life
+from hintbound.history.events import Kind
+from hintbound.history.join import PodLife, PodVersion
+from hintbound.history.writers import Request
+from hintbound.protocol import CLEARING_NOMINATED_NODE_NAME_AFTER_BINDING as CLEARING
+from hintbound.protocol import ComponentKind, Severity
+
+
+def bindings(life: PodLife) -> list[Request]:
+    """The requests that bound it, in the order of their answers."""
+    return [r for r in life.requests if r.binds and r.succeeded and not r.dry_run]
+
+
+def _bound_in_sight(life: PodLife) -> PodVersion | None:
+    """The first version on a node, if it was seen without one, or being bound, before."""
+    bound = life.bound
+    if bound is not None and (bindings(life) or not life.versions[0].node_name):
+        return bound
+    return None
+
+
+def _was_bound(life: PodLife, context: Context) -> bool:
+    return bool(bindings(life)) or _bound_in_sight(life) is not None
+
+
+def _on_a_node(life: PodLife, context: Context) -> bool:
+    return life.bound is not None or bool(bindings(life))
+
+
+def _bound_and_clears(life: PodLife, context: Context) -> bool:
+    return context.gate(ComponentKind.APISERVER, CLEARING) is not False and _was_bound(life, context)
+
+
+@check_life(
+    "never-both",
+    must="No version of a pod that was bound carries both spec.nodeName and status.nominatedNodeName, where "
+    "ClearingNominatedNodeNameAfterBinding is on.",
+    concerns=_bound_and_clears,
+    about="pods that were bound where the gate is on",
+)
+def never_both(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
+    """Source: KEP-5278; measured C1 on 1.34 to 1.37. A pod that was bound before the gate came keeps its hint."""
+    if context.gate(ComponentKind.APISERVER, CLEARING) is None:
+        yield Unknown(
+            f"nobody tells whether the gate {CLEARING} is on (say --gate {CLEARING}=true or =false)"
+        )
+    elif life.bound is None:
+        yield Unknown(NO_ANSWERS)
+    else:
+        both = next((v for v in life.versions if v.node_name and v.nominated_node_name), None)
+        if both is not None:
+            said = f"{both} is on node {both.node_name} and still hinted to {both.nominated_node_name}"
+            yield Violation(said, (both, *bindings(life)[:1]))
+
+
+@check_life(
+    "node-name-stays",
+    must="The spec.nodeName of a pod, once set, never changes.",
+    concerns=_on_a_node,
+    about="pods on a node",
+)
+def node_name_stays(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
+    """Source: the API; a binding to another node is answered 409."""
+    bound = life.bound
+    if bound is None:
+        yield Unknown(NO_ANSWERS)
+        return
+    later = life.versions[life.versions.index(bound) :]
+    moved = next((v for v in later if v.node_name != bound.node_name), None)
+    if moved is not None:
+        yield Violation(
+            f"{moved} is on {moved.node_name or 'no node'}, after {bound.node_name}", (moved, bound)
+        )
+
+
+@check_life(
+    "bound-by-scheduler",
+    must="A pod is bound by a scheduler, through pods/binding; static and pre-bound pods are created on their node.",
+    concerns=_was_bound,
+    about="pods that were bound",
+)
+def bound_by_scheduler(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
+    """Source: the API. Audit alone tells it, at any level."""
+    allowed = context.schedulers | context.instruments
+    for binding in bindings(life):
+        if binding.user not in allowed:
+            yield Violation(f"{_pod(life)} was bound by {binding.user}, no scheduler", (binding,))
+    bound = _bound_in_sight(life)
+    if bindings(life) or bound is None:
+        return
+    if watched(life) and bound.writer is not None and bound.writer.succeeded:
+        yield Violation(f"{bound} got its node from {bound.writer}, no binding", (bound, bound.writer))
+    else:
+        yield Unknown("the request that bound the pod is not in the record")
+
+
+@check_life(
+    "bound-once",
+    must="A pod is bound at most once.",
+    concerns=_was_bound,
+    about="pods that were bound",
+)
+def bound_once(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
+    """Source: the API: what is bound already is answered 409. Audit alone tells it, at any level."""
+    bound = bindings(life)
+    if len(bound) > 1:
+        yield Violation(f"{_pod(life)} was bound {len(bound)} times", tuple(bound[:5]))
+
+
+@check_life(
+    "binding-names-uid",
+    must="A scheduler's binding names the uid of the pod that it means.",
+    severity=Severity.HAZARD,
+    concerns=lambda life, context: any(r.user in context.schedulers for r in bindings(life)),
+    about="pods that a scheduler bound",
+)
+def binding_names_uid(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
+    """Without it the binding of a pod that is gone binds the next one of its name. The log has the uid that was
+    sent in `objectRef`, at any level."""
+    for binding in bindings(life):
+        sent = binding.body if isinstance(binding.body, dict) else {}
+        named = (sent.get("metadata") or {}).get("uid") or binding.event.data.get("objectRef", {}).get("uid")
+        if binding.user in context.schedulers and not named:
+            yield Violation(f"{_pod(life)} was bound by {binding.user} without its uid", (binding,))
+
+
+@check_life(
+    "scheduled-stays-true",
+    must="PodScheduled=False is never written on a pod that has a node.",
+    concerns=_on_a_node,
+    about="pods on a node",
+)
+def scheduled_stays_true(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
+    """Source: kubernetes#139417: a late failure of an attempt overwrites what the binding said."""
+    if life.bound is None:
+        yield Unknown(NO_ANSWERS)
+        return
+    before: PodVersion | None = None
+    for version in life.versions:
+        said = version.condition("PodScheduled") or {}
+        seen = before is not None or version.type == Kind.ADDED
+        if seen and version.node_name and said.get("status") == "False":
+            writer = version.writer
+            if writer is None or writer.user not in context.instruments:
+                words = f"{version} is on node {version.node_name} and PodScheduled=False"
+                yield Violation(words, tuple(filter(None, (version, writer, before))))
+            return
+        before = version
+
+
+def _pod(life: PodLife) -> str:
+    return f"pod {life.namespace}/{life.name}"
+
+
+CHECKS = (
+    never_both,
+    node_name_stays,
+    bound_by_scheduler,
+    bound_once,
+    binding_names_uid,
+    scheduled_stays_true,
+)

@@ -1,0 +1,66 @@
+"""Write wars and churn: writers that undo each other, and hints that never come to rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from hintbound.checks.hints import HintChange, hint_changes
+from hintbound.checks.model import Context, Violation, check_life
+from hintbound.history.join import PodLife
+from hintbound.protocol import Seconds, Severity
+
+MOST_TURNS: Final = 4
+"""So often two writers may take turns at one pod's hint. A preemption over a nominator's hint is one, its clearing
+another; who answers each with the hint of before fights."""
+
+MOST_IN_A_MINUTE: Final = 30
+MINUTE: Final[Seconds] = 60.0
+
+
+def _changed(life: PodLife, context: Context) -> bool:
+    return any(True for _ in hint_changes(life))
+
+
+def _turns(changes: Sequence[HintChange]) -> Iterator[HintChange]:
+    """Changes that undo what somebody else had set: another writer, and the value of before comes back."""
+    for first, second in zip(changes, changes[1:], strict=False):
+        theirs, ours = first.writer, second.writer
+        if theirs and ours and theirs.user != ours.user and second.after == first.before:
+            yield second
+
+
+@check_life(
+    "no-write-war",
+    must="Two writers do not undo each other's hints again and again.",
+    concerns=_changed,
+    about="pods whose hint changed",
+)
+def no_write_war(life: PodLife, context: Context) -> Iterator[Violation]:
+    """Of what instruments of a test do to each other nothing is said."""
+    turns = list(_turns(list(hint_changes(life))))
+    writers = sorted({turn.writer.user for turn in turns if turn.writer})
+    if len(turns) > MOST_TURNS and not context.instruments.issuperset(writers):
+        said = f"the hint of pod {life.namespace}/{life.name} was undone {len(turns)} times by {' and '.join(writers)}"
+        yield Violation(said, tuple(turn.version for turn in turns[:5]))
+
+
+@check_life(
+    "hints-come-to-rest",
+    must=f"The hint of a pod changes at most {MOST_IN_A_MINUTE} times within a minute.",
+    severity=Severity.HAZARD,
+    concerns=_changed,
+    about="pods whose hint changed",
+)
+def hints_come_to_rest(life: PodLife, context: Context) -> Iterator[Violation]:
+    """Each change is a write to etcd and wakes every scheduler, autoscaler and controller that watches pods."""
+    changes = list(hint_changes(life))
+    for position in range(MOST_IN_A_MINUTE, len(changes)):
+        first, last = changes[position - MOST_IN_A_MINUTE].version, changes[position].version
+        if last.mono - first.mono < MINUTE:
+            said = f"{last} is the {MOST_IN_A_MINUTE + 1}th hint within {last.mono - first.mono:.0f} s"
+            yield Violation(said, (last, first))
+            return
+
+
+CHECKS = (no_write_war, hints_come_to_rest)

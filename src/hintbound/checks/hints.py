@@ -1,0 +1,94 @@
+"""What lives and requests say of `status.nominatedNodeName`: the words that several families of checks share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
+
+from hintbound.history.events import Kind, Source
+from hintbound.history.join import PodLife, PodVersion
+from hintbound.history.writers import Request
+
+_HINT: Final = "/status/nominatedNodeName"
+
+NO_BODIES: Final = "the audit level is too low: what was sent is not in the log (needs Request)"
+NO_ANSWERS: Final = (
+    "the audit level is too low: what pods looked like is not in the log (needs RequestResponse)"
+)
+CUT_OFF: Final = "the apiserver cut off what was sent or answered (audit.k8s.io/truncated)"
+
+
+@dataclass(frozen=True, slots=True)
+class HintChange:
+    """A version of a pod that shows another hint than the one before it."""
+
+    version: PodVersion
+    before: str
+    after: str
+    """Empty: it was cleared."""
+    writer: Request | None
+    """None: the record does not tell."""
+
+
+def watched(life: PodLife) -> bool:
+    """Whether every version of it was seen; an audit log shows only what was answered."""
+    return bool(life.versions) and life.versions[0].event.source == Source.WATCH
+
+
+def hint_changes(life: PodLife) -> Iterator[HintChange]:
+    """Its hints in order. In an audit log the writer is known only where what it sent names the hint: there may
+    be versions between that no answer shows."""
+    before, known = "", not life.versions or life.versions[0].type == Kind.ADDED
+    for version in life.versions:
+        after = version.nominated_node_name
+        if after != before and known:
+            sure = watched(life) or (version.writer is not None and hint_sent(version.writer) is not None)
+            yield HintChange(version, before, after, version.writer if sure else None)
+        before, known = after, True
+
+
+def hint_sent(request: Request) -> str | None:
+    """The hint that a request to `pods/status` sends, empty for one that clears it; None when it sends none, or the
+    log does not keep what was sent."""
+    if request.subresource != "status" or request.verb not in ("patch", "update"):
+        return None
+    body = request.body
+    if isinstance(body, list):
+        for step in body:
+            if isinstance(step, dict) and step.get("path") == _HINT and step.get("op") != "test":
+                return "" if step.get("op") == "remove" else str(step.get("value") or "")
+        return None
+    status = body.get("status") if isinstance(body, dict) else None
+    if not isinstance(status, dict) or "nominatedNodeName" not in status:
+        return None
+    return str(status["nominatedNodeName"] or "")
+
+
+def untold(request: Request, *, answer: bool = False) -> str:
+    """Why the log does not tell what was sent (or answered); empty when it does."""
+    annotations: Any = request.event.data.get("annotations") or {}
+    if annotations.get("audit.k8s.io/truncated") == "true":
+        return CUT_OFF
+    level = request.event.data.get("level")
+    if answer and level != "RequestResponse":
+        return NO_ANSWERS
+    return NO_BODIES if level == "Metadata" else ""
+
+
+def manager_of(request: Request) -> str:
+    """As whom the apiserver notes the writer in managedFields: the field manager that it names, else its program."""
+    query = parse_qs(urlsplit(str(request.event.data.get("requestURI", ""))).query)
+    named = query.get("fieldManager", [""])[0]
+    return named or request.user_agent.partition("/")[0]
+
+
+def hint_owners(version: PodVersion) -> set[str]:
+    """Who owns the hint by the pod's own managedFields."""
+    entries = version.object["metadata"].get("managedFields") or ()
+    return {
+        str(entry.get("manager", ""))
+        for entry in entries
+        if "f:nominatedNodeName" in ((entry.get("fieldsV1") or {}).get("f:status") or {})
+    }

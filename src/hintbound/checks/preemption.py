@@ -1,0 +1,204 @@
+"""Preemption: each victim once and with its grace, told in one write, and not for ever."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
+
+from hintbound.checks.hints import NO_ANSWERS, hint_sent, untold
+from hintbound.checks.model import Context, Unknown, Violation, check, check_life
+from hintbound.history.join import PodLife
+from hintbound.history.writers import Request
+from hintbound.protocol import Seconds, Severity
+
+AROUND: Final[Seconds] = 30.0
+"""A preemptor is nominated at about the time its victims are deleted, by one scheduler at work: this long before or
+after. Larger only finds more preemptors that may have been, and so judges less."""
+
+MOST_PREEMPTIONS: Final = 5
+"""So often one pod may be nominated with a new condition before it is bound."""
+
+
+def _deletions(life: PodLife, context: Context) -> list[Request]:
+    """Of a victim: the requests by which schedulers deleted it."""
+    return [
+        r
+        for r in life.requests
+        if r.verb == "delete" and r.user in context.schedulers and r.succeeded and not r.dry_run
+    ]
+
+
+def _victim(life: PodLife, context: Context) -> bool:
+    return bool(_deletions(life, context))
+
+
+def _node_of(life: PodLife) -> str:
+    if life.bound is not None:
+        return life.bound.node_name
+    target = life.binding.body.get("target") if life.binding and isinstance(life.binding.body, dict) else None
+    return str((target or {}).get("name") or "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Nomination:
+    """A scheduler's request that nominates a pod, whatever was answered."""
+
+    life: PodLife
+    request: Request
+    node: str
+
+
+def _nominations(lives: Sequence[PodLife], context: Context) -> Mapping[str, list[_Nomination]]:
+    """By node."""
+    found: dict[str, list[_Nomination]] = defaultdict(list)
+    for life in lives:
+        for request in life.requests:
+            if request.user in context.schedulers and (node := hint_sent(request)):
+                found[node].append(_Nomination(life, request, node))
+    return found
+
+
+def _preemptors(nominations: Sequence[_Nomination], deletions: Sequence[Request]) -> list[_Nomination]:
+    """Those that may have asked for these deletions, a nomination each: the first of each pod about that time."""
+    first, last = deletions[0].event.mono - AROUND, deletions[-1].event.mono + AROUND
+    near: dict[int, _Nomination] = {}
+    for nomination in nominations:
+        if first <= nomination.request.event.mono <= last:
+            near.setdefault(id(nomination.life), nomination)
+    return list(near.values())
+
+
+def _status_untold(lives: Sequence[PodLife], context: Context) -> str:
+    """Why it is not known whom the schedulers nominated; empty when it is."""
+    patches = (r for life in lives for r in life.requests if r.subresource == "status")
+    return next(filter(None, (untold(r) for r in patches if r.user in context.schedulers)), "")
+
+
+@check(
+    "victim-deleted-once",
+    must="A scheduler deletes a victim once for each preemptor.",
+    concerns=_victim,
+    about="pods that a scheduler deleted",
+)
+def victim_deleted_once(lives: Sequence[PodLife], context: Context) -> Iterator[Violation | Unknown]:
+    """Source: kubernetes#134249. Every pod that a scheduler nominated to the victim's node about that time may
+    have been a preemptor of its own; so what is found has no excuse."""
+    nominations = _nominations(lives, context)
+    for life in lives:
+        deletions = _deletions(life, context)
+        if len(deletions) < 2:
+            continue
+        node = _node_of(life)
+        reason = _status_untold(lives, context) or ("" if node else NO_ANSWERS)
+        if reason:
+            yield Unknown(reason)
+            continue
+        preemptors = _preemptors(nominations.get(node, ()), deletions)
+        if len(deletions) > max(1, len(preemptors)):
+            pods = ", ".join(f"{n.life.namespace}/{n.life.name}" for n in preemptors) or "no pod"
+            said = f"pod {life.namespace}/{life.name} was deleted {len(deletions)} times for {pods} on node {node}"
+            yield Violation(said, (*deletions[:4], *(n.request for n in preemptors[:1])))
+
+
+@check_life(
+    "victim-keeps-grace",
+    must="A scheduler that deletes a victim leaves it its terminationGracePeriodSeconds.",
+    concerns=_victim,
+    about="pods that a scheduler deleted",
+)
+def victim_keeps_grace(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
+    """Source: the promise of Pod Priority and Preemption: victims get their graceful termination period."""
+    own = next((v.object.get("spec", {}).get("terminationGracePeriodSeconds") for v in life.versions), None)
+    for deletion in _deletions(life, context):
+        given = _grace_given(deletion)
+        if given is None:
+            if reason := untold(deletion):
+                yield Unknown(reason)
+        elif own is None:
+            yield Unknown(NO_ANSWERS)
+        elif given < own:
+            said = f"{deletion.user} gave pod {life.namespace}/{life.name} {given} s to end, of its {own} s"
+            yield Violation(said, (deletion, *life.versions[:1]))
+
+
+def _grace_given(deletion: Request) -> int | None:
+    """The grace that a deletion orders, seconds; None for the pod's own, or when it is not told."""
+    body: Any = deletion.body
+    if isinstance(body, dict) and body.get("gracePeriodSeconds") is not None:
+        return int(body["gracePeriodSeconds"])
+    query = parse_qs(urlsplit(str(deletion.event.data.get("requestURI", ""))).query)
+    return int(query["gracePeriodSeconds"][0]) if "gracePeriodSeconds" in query else None
+
+
+@check(
+    "preemption-told-whole",
+    must="The first write that nominates a preemptor also says why it waits: PodScheduled=False, in the same PATCH.",
+    concerns=_victim,
+    about="pods that a scheduler deleted",
+)
+def preemption_told_whole(lives: Sequence[PodLife], context: Context) -> Iterator[Violation | Unknown]:
+    """Source: kubernetes#89111: told apart, autoscalers add a node that nobody needs. Judged where one pod only can
+    have been the preemptor, and by its first nomination ever: a later one may find the condition as it should be."""
+    nominations = _nominations(lives, context)
+    judged: set[int] = set()
+    for life in lives:
+        if not (deletions := _deletions(life, context)):
+            continue
+        node = _node_of(life)
+        if reason := _status_untold(lives, context) or ("" if node else NO_ANSWERS):
+            yield Unknown(reason)
+            continue
+        preemptors = _preemptors(nominations.get(node, ()), deletions)
+        if len(preemptors) != 1:
+            yield Unknown(
+                "which pod preempted this one cannot be told: none or several were nominated to its node"
+            )
+            continue
+        (preemptor,) = preemptors
+        own = sorted(
+            (n for all_of in nominations.values() for n in all_of if n.life is preemptor.life),
+            key=lambda n: n.request.received,
+        )
+        if id(preemptor.life) in judged or own[0].request is not preemptor.request:
+            continue
+        judged.add(id(preemptor.life))
+        body = preemptor.request.body
+        told = isinstance(body, dict) and "conditions" in (body.get("status") or {})
+        if not told and preemptor.request.verb == "patch":
+            pod = f"{preemptor.life.namespace}/{preemptor.life.name}"
+            said = f"pod {pod} was nominated to {node} without a word on why it waits, and {life.name} deleted for it"
+            yield Violation(said, (preemptor.request, deletions[0]))
+
+
+def _nominated_waiting(life: PodLife, context: Context) -> list[Request]:
+    """The requests that nominated it together with a condition, as preemption does."""
+    return [
+        r
+        for r in life.requests
+        if r.user in context.schedulers
+        and r.succeeded
+        and hint_sent(r)
+        and isinstance(r.body, dict)
+        and "conditions" in (r.body.get("status") or {})
+    ]
+
+
+@check_life(
+    "preemption-ends",
+    must=f"A pod is bound, or given up, before its scheduler has preempted for it more than {MOST_PREEMPTIONS} times.",
+    severity=Severity.HAZARD,
+    concerns=lambda life, context: bool(_nominated_waiting(life, context)),
+    about="pods that a scheduler nominated while they waited",
+)
+def preemption_ends(life: PodLife, context: Context) -> Iterator[Violation]:
+    """A livelock deletes pods on and on and runs nothing, whatever its cause."""
+    told = _nominated_waiting(life, context)
+    if len(told) > MOST_PREEMPTIONS:
+        said = f"pod {life.namespace}/{life.name} was nominated {len(told)} times while it waited"
+        yield Violation(said, (*told[:2], *told[-3:]))
+
+
+CHECKS = (victim_deleted_once, victim_keeps_grace, preemption_told_whole, preemption_ends)

@@ -1,0 +1,169 @@
+"""`hintbound check`: whether records, of runs or of real clusters, keep to every sentence of the checks."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hintbound.errors import CannotStart
+from hintbound.protocol import EXIT_CODES, SCHEDULER_USER, ComponentKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from hintbound.checks.model import Context
+
+
+@click.command()
+@click.argument("paths", nargs=-1, metavar="PATH...", required=True)
+@click.option("--checks", "names", metavar="NAME,...", help="Only these checks, or families of them.")
+@click.option("--since", metavar="TIME", help="Only what was answered from this time on (RFC 3339).")
+@click.option("--until", metavar="TIME", help="Only what was answered before this time (RFC 3339).")
+@click.option(
+    "--namespace", "namespaces", multiple=True, metavar="NAME", help="Only this namespace; repeatable."
+)
+@click.option(
+    "--scheduler-user",
+    "schedulers",
+    multiple=True,
+    metavar="USER",
+    help=f"Who schedules; repeatable. [default: {SCHEDULER_USER}]",
+)
+@click.option("--nominator-user", "nominators", multiple=True, metavar="USER", help="Who hints; repeatable.")
+@click.option(
+    "--gate",
+    "gates",
+    multiple=True,
+    metavar="NAME=BOOL",
+    help="A gate of the apiservers, which an audit log does not tell; repeatable.",
+)
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def command(
+    paths: tuple[str, ...],
+    names: str | None,
+    since: str | None,
+    until: str | None,
+    namespaces: tuple[str, ...],
+    schedulers: tuple[str, ...],
+    nominators: tuple[str, ...],
+    gates: tuple[str, ...],
+    form: str,
+) -> int:
+    """Judge what was recorded: the folders of runs, or audit logs of kube-apiserver.
+
+    PATH is a run's folder or one of several, an audit log (JSON lines or EventLists, also .gz and .zst), a folder
+    of rotated ones in any order, or - for stdin. A violation exits with 1. A check that cannot tell, because
+    the audit level is too low, something is missing or nothing of the kind happened, says so and exits with 2.
+    """
+    from hintbound.checks import judging, records
+    from hintbound.checks.model import Context
+    from hintbound.report import checked
+
+    checks = judging.chosen([name.strip() for name in names.split(",") if name.strip()] if names else ())
+    wanted = records.Wanted(_moment(since, "--since"), _moment(until, "--until"), frozenset(namespaces))
+    context = Context(
+        behaviour="",
+        namespace="",
+        cluster="",
+        gates={ComponentKind.APISERVER: dict(map(_gate, gates))},
+        schedulers=frozenset(schedulers) or frozenset({SCHEDULER_USER}),
+        nominators=frozenset(nominators),
+    )
+    intake = records.Intake()
+    tallies = {check.name: judging.Tally(check) for check in checks}
+    runs, logs = _sorted(paths)
+    parts = [records.run_parts(run, _of_run(run, context), wanted, intake) for run in runs]
+    if logs:
+        parts.append(records.log_parts(logs, context, wanted, intake))
+    for stream in parts:
+        for part in stream:
+            for check in checks:
+                tallies[check.name].add(judging.tally(check, part.lives, part.context))
+    for one in tallies.values():
+        one.unknowns.update(intake.missing)
+    done = list(tallies.values())
+    if form == "json":
+        click.echo(json.dumps(checked.as_json(done, intake), indent=1))
+    else:
+        for line in checked.as_text(done, intake):
+            click.echo(line)
+    return EXIT_CODES[checked.verdict(done)]
+
+
+def _sorted(paths: tuple[str, ...]) -> tuple[list[Path], list[str]]:
+    """The histories of runs among the paths, and the audit logs. Raises CannotStart."""
+    from hintbound.checks import records
+    from hintbound.history import audit_files
+
+    runs: dict[Path, None] = {}
+    logs: list[str] = []
+    for path in paths:
+        found = records.histories(Path(path)) if path != audit_files.STDIN else []
+        runs.update((history, None) for history in found)
+        if not found:
+            logs.append(path)
+    return list(runs), audit_files.files(logs)
+
+
+def _of_run(history: Path, context: Context) -> Callable[[str, str], Context]:
+    """The context of each scenario of a run, by its run.json; without one no gate is known."""
+    from dataclasses import replace
+
+    from hintbound.checks import records
+    from hintbound.report import run_json
+
+    run = run_json.read(history.parent) if (history.parent / run_json.FILE).exists() else None
+    known = {
+        cluster.name: {
+            ComponentKind(kind): gates
+            for kind in {component.kind for component in cluster.components}
+            if (gates := _agreed([c.gates for c in cluster.components if c.kind == kind]))
+        }
+        for cluster in (run.clusters if run else ())
+    }
+    skewed = {
+        outcome.behaviour
+        for outcome in (run.outcomes if run else ())
+        if any(name.startswith(ComponentKind.APISERVER) for name in outcome.own_components)
+    }
+
+    def about(cluster: str, behaviour: str) -> Context:
+        gates = {} if behaviour in skewed else known.get(cluster, {})
+        merged = {
+            kind: {**gates.get(kind, {}), **context.gates.get(kind, {})} for kind in {*gates, *context.gates}
+        }
+        return replace(records.in_run(context, behaviour=behaviour, cluster=cluster), gates=merged)
+
+    return about
+
+
+def _agreed(all_of: Sequence[Mapping[str, bool] | None]) -> dict[str, bool]:
+    """The gates that several components of a kind tell alike."""
+    first, *others = [gates or {} for gates in all_of]
+    return {name: on for name, on in first.items() if all(other.get(name) == on for other in others)}
+
+
+def _moment(text: str | None, option: str) -> str:
+    """A time as the apiserver writes it. Raises CannotStart."""
+    from hintbound.history.events import timestamp
+
+    if not text:
+        return ""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise CannotStart(
+            f"{option} {text!r} is no time.", next_step="Write RFC 3339, e.g. 2026-11-30T09:00:00Z."
+        ) from None
+    return timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+
+
+def _gate(text: str) -> tuple[str, bool]:
+    name, _, value = text.partition("=")
+    if not name or value.lower() not in ("true", "false"):
+        raise CannotStart(f"--gate {text!r} is none.", next_step="Write NAME=true or NAME=false.")
+    return name, value.lower() == "true"

@@ -1,0 +1,163 @@
+"""What a line of an audit log says: the map step of `hintbound check`, one line at a time, with no memory of others.
+
+Read are the lines of kube-apiserver's own log backend (an event each), batches as its webhook backend posts them
+(EventList), and either of them as managed clusters wrap it:
+EKS in CloudWatch (a record whose `message` or `@message` is the event as a string), AKS in Azure Monitor
+(`properties.log`, a string, also within `records`), GKE in Cloud Logging (`protoPayload`, an AuditLog).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+import orjson
+
+from hintbound.history.events import Event, Source
+from hintbound.protocol import Seconds
+
+AUDIT_API: Final = "audit.k8s.io/v1"
+LONGEST_LINE: Final = 8 * 1024 * 1024
+"""Bytes. kube-apiserver cuts events off long before; a longer line is no line of an audit log."""
+
+_PODS: Final = frozenset({"pods", "bindings"})
+READS: Final = frozenset({"get", "list", "watch"})
+
+
+class Unreadable(ValueError):
+    """A line, or a part of it, that is no audit event: says why, in words that can be counted."""
+
+
+def audit_events(line: bytes) -> Iterator[Mapping[str, Any]]:
+    """The audit events in a line, as the apiserver wrote them. Raises Unreadable, after those before it."""
+    try:
+        record = orjson.loads(line)
+    except ValueError as error:
+        raise Unreadable("not JSON (cut off?)" if line.lstrip().startswith(b"{") else "not JSON") from error
+    yield from _unwrapped(record)
+
+
+def _unwrapped(record: Any) -> Iterator[Mapping[str, Any]]:
+    if not isinstance(record, dict):
+        raise Unreadable(f"JSON, but {type(record).__name__} and no audit event")
+    if "auditID" in record:
+        if record.get("apiVersion", AUDIT_API) != AUDIT_API:  # in a batch they carry none
+            raise Unreadable(f"{record['apiVersion']}, not {AUDIT_API}")
+        yield record
+    elif record.get("kind") == "EventList" or isinstance(record.get("records"), list):
+        if record.get("apiVersion", AUDIT_API) != AUDIT_API:
+            raise Unreadable(f"{record['apiVersion']}, not {AUDIT_API}")
+        for item in record.get("items") or record.get("records") or ():
+            yield from _unwrapped(item)
+    elif isinstance(payload := record.get("protoPayload"), dict):
+        yield _of_cloud_logging(record, payload)
+    elif isinstance(text := _text(record), str):
+        yield from audit_events(text.encode())
+    else:
+        raise Unreadable("JSON, but no audit event")
+
+
+def _text(record: Mapping[str, Any]) -> object:
+    """The event as a string within the record of CloudWatch or Azure Monitor."""
+    properties = record.get("properties")
+    if isinstance(properties, str):  # Log Analytics exports the properties themselves as a string
+        try:
+            properties = orjson.loads(properties)
+        except ValueError:
+            return None
+    if isinstance(properties, dict):
+        return properties.get("log")
+    return record.get("message") or record.get("@message") or record.get("log")
+
+
+def _of_cloud_logging(record: Mapping[str, Any], payload: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Cloud Logging tells verb and object in `methodName` (io.k8s.core.v1.pods.binding.create) and
+    `resourceName` (core/v1/namespaces/ns/pods/p/binding), the code as a gRPC one."""
+    *_, resource, verb = str(payload.get("methodName", "")).split(".")
+    path = str(payload.get("resourceName", "")).split("/")
+    try:
+        namespace = path[path.index("namespaces") + 1] if "namespaces" in path else ""
+        kind = path.index(namespace) + 1 if namespace else 2
+        resource, name, subresource = ([*path[kind:], "", "", ""])[:3]
+    except (ValueError, IndexError):
+        raise Unreadable("a record of Cloud Logging without a resourceName that can be read") from None
+    answer, body = payload.get("response"), payload.get("request")
+    status = payload.get("status") or {}
+    code = int(status.get("code") or 0)
+    return {
+        "apiVersion": AUDIT_API,
+        "level": "RequestResponse" if answer else "Request" if body else "Metadata",
+        "auditID": (record.get("operation") or {}).get("id") or record.get("insertId") or "",
+        "stage": "ResponseComplete",
+        "verb": verb,
+        "user": {"username": (payload.get("authenticationInfo") or {}).get("principalEmail", "")},
+        "userAgent": (payload.get("requestMetadata") or {}).get("callerSuppliedUserAgent", ""),
+        "objectRef": {
+            "resource": resource,
+            "namespace": namespace,
+            "name": name,
+            "subresource": subresource,
+        },
+        "responseStatus": {"code": _HTTP_OF_GRPC.get(code, 500)},
+        "requestObject": body,
+        "responseObject": answer,
+        "requestReceivedTimestamp": record.get("timestamp", ""),
+        "stageTimestamp": record.get("timestamp", ""),
+    }
+
+
+_HTTP_OF_GRPC: Final = {0: 200, 3: 400, 5: 404, 6: 409, 7: 403, 8: 429, 10: 409, 16: 401}
+
+
+def pod_event(audit: Mapping[str, Any], *, index: int, cluster: str = "", place: str = "") -> Event | None:
+    """An audit event as an event of a history; None when it is about no pod. Raises Unreadable.
+
+    `index` is where it stands in the reading, `place` its file and line, for whoever reads a proof.
+    """
+    if not about_pods(audit):
+        return None
+    try:
+        fields = event_fields(dict(audit))
+        moment = str(audit.get("stageTimestamp") or "")
+        return Event(
+            index=index,
+            time=moment,
+            mono=_epoch(moment),
+            source=Source.AUDIT,
+            cluster=cluster,
+            extra={"place": place} if place else {},
+            **fields,
+        )
+    except (AttributeError, TypeError, ValueError) as error:
+        raise Unreadable("an audit event whose fields are none that Kubernetes writes") from error
+
+
+def about_pods(audit: Mapping[str, Any]) -> bool:
+    """Whether an audit event is about pods, or a binding of one."""
+    target = audit.get("objectRef")
+    return isinstance(target, dict) and target.get("resource") in _PODS
+
+
+def event_fields(audit: dict[str, Any]) -> dict[str, Any]:
+    """What an event of the history takes from an audit event about pods; lists that were read are left out."""
+    target = audit.get("objectRef") or {}
+    answer = audit.get("responseObject") or {}
+    pod = answer.get("metadata") or {} if answer.get("kind") == "Pod" else {}
+    body = audit.get("requestObject")  # a JSON patch is a list
+    sent = (body.get("metadata") or {}) if isinstance(body, dict) else {}
+    if audit.get("verb") in READS:
+        audit.pop("responseObject", None)
+    return {
+        "kind": audit.get("stage") or "",
+        "resource": "/".join(filter(None, (target.get("resource"), target.get("subresource")))),
+        "namespace": target.get("namespace") or "",
+        "name": target.get("name") or pod.get("name") or sent.get("name") or "",
+        "uid": pod.get("uid") or target.get("uid") or "",
+        "resource_version": pod.get("resourceVersion") or "",
+        "data": audit,
+    }
+
+
+def _epoch(moment: str) -> Seconds:
+    return datetime.fromisoformat(moment).timestamp()
