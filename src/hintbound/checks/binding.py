@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hintbound.checks.hints import NO_ANSWERS, watched
+from hintbound.checks.hints import NO_ANSWERS, untold, watched
 from hintbound.checks.model import Context, Unknown, Violation, check_life
 from hintbound.history.events import Kind
 from hintbound.history.join import PodLife, PodVersion
@@ -31,11 +31,14 @@ def _was_bound(life: PodLife, context: Context) -> bool:
 
 
 def _on_a_node(life: PodLife, context: Context) -> bool:
-    return life.bound is not None or bool(bindings(life))
+    """Whether it was seen on a node, or would have been in a log that keeps answers: after some bindings
+    nobody asks anything more of a pod."""
+    return life.bound is not None or any(untold(r, answer=True) for r in bindings(life))
 
 
 def _bound_and_clears(life: PodLife, context: Context) -> bool:
-    return context.gate(ComponentKind.APISERVER, CLEARING) is not False and _was_bound(life, context)
+    on = context.gate(ComponentKind.APISERVER, CLEARING)
+    return on is not False and _was_bound(life, context) and _on_a_node(life, context)
 
 
 @check_life(
@@ -46,7 +49,7 @@ def _bound_and_clears(life: PodLife, context: Context) -> bool:
     about="pods that were bound where the gate is on",
 )
 def never_both(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
-    """Source: KEP-5278; measured C1 on 1.34 to 1.37. A pod that was bound before the gate came keeps its hint."""
+    """Source: KEP-5278; measured C1 on 1.34 to 1.37. What was bound before the gate came keeps its hint."""
     if context.gate(ComponentKind.APISERVER, CLEARING) is None:
         yield Unknown(
             f"nobody tells whether the gate {CLEARING} is on (say --gate {CLEARING}=true or =false)"
@@ -82,7 +85,7 @@ def node_name_stays(life: PodLife, context: Context) -> Iterator[Violation | Unk
 
 @check_life(
     "bound-by-scheduler",
-    must="A pod is bound by a scheduler, through pods/binding; static and pre-bound pods are created on their node.",
+    must="A pod that was not created on its node is bound by a scheduler, through pods/binding.",
     concerns=_was_bound,
     about="pods that were bound",
 )
@@ -122,8 +125,8 @@ def bound_once(life: PodLife, context: Context) -> Iterator[Violation | Unknown]
     about="pods that a scheduler bound",
 )
 def binding_names_uid(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
-    """Without it the binding of a pod that is gone binds the next one of its name. The log has the uid that was
-    sent in `objectRef`, at any level."""
+    """Without it the binding of a pod that is gone binds the next one of its name. The log has the uid that
+    was sent in `objectRef`, at any level."""
     for binding in bindings(life):
         sent = binding.body if isinstance(binding.body, dict) else {}
         named = (sent.get("metadata") or {}).get("uid") or binding.event.data.get("objectRef", {}).get("uid")

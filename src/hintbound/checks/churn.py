@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from hintbound.checks.hints import HintChange, hint_changes
@@ -11,8 +12,8 @@ from hintbound.history.join import PodLife
 from hintbound.protocol import Seconds, Severity
 
 MOST_TURNS: Final = 4
-"""So often two writers may take turns at one pod's hint. A preemption over a nominator's hint is one, its clearing
-another; who answers each with the hint of before fights."""
+"""So often two writers may undo each other's hint of one pod. A preemption over a nominator's hint is no
+such turn; who answers it with the hint of before makes the first."""
 
 MOST_IN_A_MINUTE: Final = 30
 MINUTE: Final[Seconds] = 60.0
@@ -24,7 +25,7 @@ def _changed(life: PodLife, context: Context) -> bool:
 
 def _turns(changes: Sequence[HintChange]) -> Iterator[HintChange]:
     """Changes that undo what somebody else had set: another writer, and the value of before comes back."""
-    for first, second in zip(changes, changes[1:], strict=False):
+    for first, second in pairwise(changes):
         theirs, ours = first.writer, second.writer
         if theirs and ours and theirs.user != ours.user and second.after == first.before:
             yield second
@@ -41,7 +42,8 @@ def no_write_war(life: PodLife, context: Context) -> Iterator[Violation]:
     turns = list(_turns(list(hint_changes(life))))
     writers = sorted({turn.writer.user for turn in turns if turn.writer})
     if len(turns) > MOST_TURNS and not context.instruments.issuperset(writers):
-        said = f"the hint of pod {life.namespace}/{life.name} was undone {len(turns)} times by {' and '.join(writers)}"
+        pod = f"pod {life.namespace}/{life.name}"
+        said = f"the hint of {pod} was undone {len(turns)} times by {' and '.join(writers)}"
         yield Violation(said, tuple(turn.version for turn in turns[:5]))
 
 
@@ -53,7 +55,7 @@ def no_write_war(life: PodLife, context: Context) -> Iterator[Violation]:
     about="pods whose hint changed",
 )
 def hints_come_to_rest(life: PodLife, context: Context) -> Iterator[Violation]:
-    """Each change is a write to etcd and wakes every scheduler, autoscaler and controller that watches pods."""
+    """Each change is a write to etcd, and wakes every scheduler and autoscaler that watches pods."""
     changes = list(hint_changes(life))
     for position in range(MOST_IN_A_MINUTE, len(changes)):
         first, last = changes[position - MOST_IN_A_MINUTE].version, changes[position].version

@@ -1,4 +1,4 @@
-"""What lives and requests say of `status.nominatedNodeName`: the words that several families of checks share."""
+"""What lives and requests say of `status.nominatedNodeName`, for all families of checks."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def watched(life: PodLife) -> bool:
 
 
 def hint_changes(life: PodLife) -> Iterator[HintChange]:
-    """Its hints in order. In an audit log the writer is known only where what it sent names the hint: there may
-    be versions between that no answer shows."""
+    """Its hints in order. In an audit log the writer is known only where what it sent names the hint: there
+    may be versions between that no answer shows."""
     before, known = "", not life.versions or life.versions[0].type == Kind.ADDED
     for version in life.versions:
         after = version.nominated_node_name
@@ -50,8 +50,8 @@ def hint_changes(life: PodLife) -> Iterator[HintChange]:
 
 
 def hint_sent(request: Request) -> str | None:
-    """The hint that a request to `pods/status` sends, empty for one that clears it; None when it sends none, or the
-    log does not keep what was sent."""
+    """The hint that a request to `pods/status` sends, empty for one that clears it; None when it sends
+    none, or the log does not keep what was sent."""
     if request.subresource != "status" or request.verb not in ("patch", "update"):
         return None
     body = request.body
@@ -78,7 +78,8 @@ def untold(request: Request, *, answer: bool = False) -> str:
 
 
 def manager_of(request: Request) -> str:
-    """As whom the apiserver notes the writer in managedFields: the field manager that it names, else its program."""
+    """As whom the apiserver notes the writer in managedFields: the field manager that it names, else its
+    program."""
     query = parse_qs(urlsplit(str(request.event.data.get("requestURI", ""))).query)
     named = query.get("fieldManager", [""])[0]
     return named or request.user_agent.partition("/")[0]

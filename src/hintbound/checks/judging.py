@@ -1,5 +1,5 @@
-"""Judging: the last step of `hintbound check`. A pure function from lives to tallies, and tallies add up, so that parts
-of a record may be judged anywhere and in any order."""
+"""Judging: the last step of `hintbound check`. A pure function from lives to tallies, and tallies add up,
+so that parts of a record may be judged anywhere and in any order."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ def ours() -> list[Check]:
 
 
 def chosen(names: Sequence[str] = ()) -> list[Check]:
-    """The checks and families of these names, or all: ours and those of installed packages. Raises CannotStart."""
+    """The checks and families of these names, or all: ours and those of installed packages. Raises
+    CannotStart."""
     checks = {check.name: check for check in ours()}
     for extra in registered():
         if extra.check.name in checks:

@@ -129,7 +129,7 @@ def _of_kubernetes(annotation: str) -> bool:
 
 @check_life(
     "nominator-sends-preconditions",
-    must="A nominator's write names what it was decided on: the pod's uid or resourceVersion, or a test of them.",
+    must="A nominator's write names the pod that it was decided on, by uid or resourceVersion, or tests it.",
     severity=Severity.HAZARD,
     concerns=_by_nominator,
     about="pods whose status a nominator wrote",
@@ -173,8 +173,8 @@ def _version_sent(request: Request) -> str:
     about="pods of which a version was made by a write that demanded one",
 )
 def stale_write_refused(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
-    """Source: API conventions, concurrency control; measured: 409. An audit log shows it where a version between
-    the demanded one and the one that was made was answered to somebody."""
+    """Source: API conventions, concurrency control; measured: 409. An audit log shows it where a version
+    between the demanded one and the one that was made was answered to somebody."""
     for position, version in enumerate(life.versions):
         if version.writer is None or not (sent := _version_sent(version.writer)):
             continue

@@ -15,8 +15,8 @@ from hintbound.history.writers import Request
 from hintbound.protocol import Seconds, Severity
 
 AROUND: Final[Seconds] = 30.0
-"""A preemptor is nominated at about the time its victims are deleted, by one scheduler at work: this long before or
-after. Larger only finds more preemptors that may have been, and so judges less."""
+"""A preemptor is nominated at about the time its victims are deleted: this long before or after. Larger only
+finds more pods that may have been it, and so judges less."""
 
 MOST_PREEMPTIONS: Final = 5
 """So often one pod may be nominated with a new condition before it is bound."""
@@ -62,7 +62,8 @@ def _nominations(lives: Sequence[PodLife], context: Context) -> Mapping[str, lis
 
 
 def _preemptors(nominations: Sequence[_Nomination], deletions: Sequence[Request]) -> list[_Nomination]:
-    """Those that may have asked for these deletions, a nomination each: the first of each pod about that time."""
+    """Those that may have asked for these deletions, a nomination each: the first of each pod about that
+    time."""
     first, last = deletions[0].event.mono - AROUND, deletions[-1].event.mono + AROUND
     near: dict[int, _Nomination] = {}
     for nomination in nominations:
@@ -84,8 +85,8 @@ def _status_untold(lives: Sequence[PodLife], context: Context) -> str:
     about="pods that a scheduler deleted",
 )
 def victim_deleted_once(lives: Sequence[PodLife], context: Context) -> Iterator[Violation | Unknown]:
-    """Source: kubernetes#134249. Every pod that a scheduler nominated to the victim's node about that time may
-    have been a preemptor of its own; so what is found has no excuse."""
+    """Source: kubernetes#134249. Every pod that a scheduler nominated to the victim's node about that time
+    may have been a preemptor of its own; so what is found has no excuse."""
     nominations = _nominations(lives, context)
     for life in lives:
         deletions = _deletions(life, context)
@@ -99,7 +100,8 @@ def victim_deleted_once(lives: Sequence[PodLife], context: Context) -> Iterator[
         preemptors = _preemptors(nominations.get(node, ()), deletions)
         if len(deletions) > max(1, len(preemptors)):
             pods = ", ".join(f"{n.life.namespace}/{n.life.name}" for n in preemptors) or "no pod"
-            said = f"pod {life.namespace}/{life.name} was deleted {len(deletions)} times for {pods} on node {node}"
+            victim = f"pod {life.namespace}/{life.name} on node {node}"
+            said = f"{victim} was deleted {len(deletions)} times for {pods}"
             yield Violation(said, (*deletions[:4], *(n.request for n in preemptors[:1])))
 
 
@@ -135,13 +137,13 @@ def _grace_given(deletion: Request) -> int | None:
 
 @check(
     "preemption-told-whole",
-    must="The first write that nominates a preemptor also says why it waits: PodScheduled=False, in the same PATCH.",
+    must="The PATCH that first nominates a preemptor also says why it waits: PodScheduled=False.",
     concerns=_victim,
     about="pods that a scheduler deleted",
 )
 def preemption_told_whole(lives: Sequence[PodLife], context: Context) -> Iterator[Violation | Unknown]:
-    """Source: kubernetes#89111: told apart, autoscalers add a node that nobody needs. Judged where one pod only can
-    have been the preemptor, and by its first nomination ever: a later one may find the condition as it should be."""
+    """Source: kubernetes#89111: told apart, autoscalers add a node that nobody needs. Judged by
+    a pod's first nomination ever: a later one may find the condition as it should be."""
     nominations = _nominations(lives, context)
     judged: set[int] = set()
     for life in lives:
@@ -152,25 +154,30 @@ def preemption_told_whole(lives: Sequence[PodLife], context: Context) -> Iterato
             yield Unknown(reason)
             continue
         preemptors = _preemptors(nominations.get(node, ()), deletions)
-        if len(preemptors) != 1:
+        if not preemptors:
+            yield Unknown("the nomination of the pod that it was deleted for is not in the record")
+        silent = [n for n in preemptors if not _says_why(n, nominations)]
+        if silent and len(preemptors) > 1:
             yield Unknown(
-                "which pod preempted this one cannot be told: none or several were nominated to its node"
+                "which of several pods it was deleted for cannot be told, and not all say why they wait"
             )
-            continue
-        (preemptor,) = preemptors
-        own = sorted(
-            (n for all_of in nominations.values() for n in all_of if n.life is preemptor.life),
-            key=lambda n: n.request.received,
-        )
-        if id(preemptor.life) in judged or own[0].request is not preemptor.request:
-            continue
-        judged.add(id(preemptor.life))
-        body = preemptor.request.body
-        told = isinstance(body, dict) and "conditions" in (body.get("status") or {})
-        if not told and preemptor.request.verb == "patch":
-            pod = f"{preemptor.life.namespace}/{preemptor.life.name}"
-            said = f"pod {pod} was nominated to {node} without a word on why it waits, and {life.name} deleted for it"
-            yield Violation(said, (preemptor.request, deletions[0]))
+        elif silent and id(silent[0].life) not in judged:
+            judged.add(id(silent[0].life))
+            pod = f"{silent[0].life.namespace}/{silent[0].life.name}"
+            said = (
+                f"pod {pod} was nominated to {node} without a word on why it waits, and {life.name} deleted"
+            )
+            yield Violation(said, (silent[0].request, deletions[0]))
+
+
+def _says_why(nomination: _Nomination, nominations: Mapping[str, Sequence[_Nomination]]) -> bool:
+    """Whether it carries a condition, or need not: a pod that was nominated before has one already."""
+    body = nomination.request.body
+    if not isinstance(body, dict) or "conditions" in (body.get("status") or {}):
+        return True
+    earlier = nomination.request.received
+    own = (n for all_of in nominations.values() for n in all_of if n.life is nomination.life)
+    return any(n.request.received < earlier for n in own)
 
 
 def _nominated_waiting(life: PodLife, context: Context) -> list[Request]:
@@ -188,7 +195,7 @@ def _nominated_waiting(life: PodLife, context: Context) -> list[Request]:
 
 @check_life(
     "preemption-ends",
-    must=f"A pod is bound, or given up, before its scheduler has preempted for it more than {MOST_PREEMPTIONS} times.",
+    must=f"A scheduler preempts for one pod at most {MOST_PREEMPTIONS} times.",
     severity=Severity.HAZARD,
     concerns=lambda life, context: bool(_nominated_waiting(life, context)),
     about="pods that a scheduler nominated while they waited",

@@ -1,7 +1,7 @@
 """Records to judge: what `hintbound check` reads, a run's history or audit logs, as lives with their context.
 
-Decoding, partition and judging stay apart: `audit_lines` knows one line, `audit_lives` one pod's name, a check what it
-is given. Here they are only put one behind the other, in this process and in memory.
+Decoding, partition and judging stay apart: `audit_lines` knows one line, `audit_lives` one pod's name, a
+check what it is given. Here they are only put one behind the other, in this process and in memory.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class Wanted:
     """What of the records is to be judged."""
 
     since: str = ""
-    """RFC 3339 in UTC, as the apiserver writes it: such strings sort as times do. Empty: from the beginning."""
+    """RFC 3339 in UTC, as the apiserver writes it: such strings sort as times do. Empty: from the
+    beginning."""
     until: str = ""
     namespaces: frozenset[str] = frozenset()
     """Empty: all."""
@@ -131,7 +132,8 @@ def log_parts(files: Iterable[str], context: Context, wanted: Wanted, intake: In
 
 
 def log_events(files: Iterable[str], intake: Intake) -> Iterator[Event]:
-    """The writes to pods in audit logs, as events of a history. Raises CannotStart for a file that cannot be read."""
+    """The writes to pods in audit logs, as events of a history. Raises CannotStart for a file that cannot
+    be read."""
     index = 0
     for file in files:
         intake.files += 1

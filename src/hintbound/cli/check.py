@@ -55,9 +55,10 @@ def command(
 ) -> int:
     """Judge what was recorded: the folders of runs, or audit logs of kube-apiserver.
 
-    PATH is a run's folder or one of several, an audit log (JSON lines or EventLists, also .gz and .zst), a folder
-    of rotated ones in any order, or - for stdin. A violation exits with 1. A check that cannot tell, because
-    the audit level is too low, something is missing or nothing of the kind happened, says so and exits with 2.
+    PATH is a run's folder or one of several, an audit log (JSON lines or EventLists, also .gz and .zst), a
+    folder of rotated ones in any order, or - for stdin. A violation exits with 1. A check that cannot tell,
+    because the audit level is too low, something is missing or nothing of the kind happened, says so and
+    exits with 2.
     """
     from hintbound.checks import judging, records
     from hintbound.checks.model import Context

@@ -69,7 +69,8 @@ def files(paths: Iterable[str]) -> list[str]:
 def lines(file: str) -> Iterator[Line]:
     """The lines of one file, or of stdin; blank ones are left out. Raises CannotStart: it cannot be read.
 
-    A file that ends in the middle, of a line or of its compression, gives what it has, and a line with the flaw.
+    A file that ends in the middle, of a line or of its compression, gives what it has, and a line with the
+    flaw.
     """
     number = 0
     try:

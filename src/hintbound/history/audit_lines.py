@@ -1,9 +1,10 @@
-"""What a line of an audit log says: the map step of `hintbound check`, one line at a time, with no memory of others.
+"""What a line of an audit log says: the map step of `hintbound check`, one line at a time, with no memory
+of others.
 
-Read are the lines of kube-apiserver's own log backend (an event each), batches as its webhook backend posts them
-(EventList), and either of them as managed clusters wrap it:
-EKS in CloudWatch (a record whose `message` or `@message` is the event as a string), AKS in Azure Monitor
-(`properties.log`, a string, also within `records`), GKE in Cloud Logging (`protoPayload`, an AuditLog).
+Read are the lines of kube-apiserver's own log backend (an event each), batches as its webhook backend posts
+them (EventList), and either of them as managed clusters wrap it: EKS in CloudWatch (a record whose
+`message` or `@message` is the event as a string), AKS in Azure Monitor (`properties.log`, a string, also
+within `records`), GKE in Cloud Logging (`protoPayload`, an AuditLog).
 """
 
 from __future__ import annotations
@@ -140,7 +141,8 @@ def about_pods(audit: Mapping[str, Any]) -> bool:
 
 
 def event_fields(audit: dict[str, Any]) -> dict[str, Any]:
-    """What an event of the history takes from an audit event about pods; lists that were read are left out."""
+    """What an event of the history takes from an audit event about pods; lists that were read are left
+    out."""
     target = audit.get("objectRef") or {}
     answer = audit.get("responseObject") or {}
     pod = answer.get("metadata") or {} if answer.get("kind") == "Pod" else {}

@@ -1,8 +1,9 @@
-"""The lives of pods out of audit logs alone: the partition step of `hintbound check`, and what it makes of a part.
+"""The lives of pods out of audit logs alone: the partition step of `hintbound check`, and what it makes of
+a part.
 
-Real logs carry no uid on PATCH and DELETE, so a part is all that was asked about one namespace and name; it is split
-into lives by what tells them apart: a create that succeeded, and a uid. Of a life there are the requests and, where
-answers were logged, the versions that they show; a binding shows none.
+Real logs carry no uid on PATCH and DELETE, so a part is all that was asked about one namespace and name; it
+is split into lives by what tells them apart: a create that succeeded, and a uid. Of a life there are the
+requests and, where answers were logged, the versions that they show; a binding shows none.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ class _Open:
 def lives_of(events: Iterable[Event]) -> list[PodLife]:
     """The lives in one part, in the order of their beginnings. Pure.
 
-    Refused requests belong to the life during which they were asked. A part without a successful write has none.
+    Refused requests belong to the life during which they were asked. A part without a successful write has
+    none.
     """
     requests = sorted(filter(None, map(Request.of, distinct(events))), key=_when)
     found: list[_Open] = []

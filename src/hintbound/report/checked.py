@@ -91,7 +91,7 @@ def _violation(violation: Violation) -> dict[str, Any]:
 
 
 def place(proof: Proof) -> str:
-    """Where the event stands that a proof is about: file and line of a log, or the line of a run's history."""
+    """Where the event stands that a proof is about: file and line of a log, or the line of a history."""
     event = event_of(proof)
     return str(event.extra.get("place") or f"history.ndjson:{event.index + 1}")
 

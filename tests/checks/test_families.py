@@ -1,0 +1,358 @@
+"""Each check finds what it is there for, and nothing in what is legal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from hintbound.checks import Context
+from hintbound.checks.churn import MOST_IN_A_MINUTE, MOST_TURNS
+from hintbound.checks.judging import ours
+from hintbound.checks.preemption import MOST_PREEMPTIONS
+from hintbound.history import Kind
+from hintbound.protocol import SCHEDULER_USER, Verdict
+from tests.checks.record import CONTEXT, NOMINATOR, WAITS, Record, clean, judged
+
+NAMES = [check.name for check in ours()]
+Break = Callable[[Record], None]
+BREAKS: dict[str, list[Break]] = {}
+
+
+def breaks(name: str) -> Callable[[Break], Break]:
+    def put(function: Break) -> Break:
+        BREAKS.setdefault(name, []).append(function)
+        return function
+
+    return put
+
+
+@breaks("never-both")
+def hint_outlives_binding(record: Record) -> None:
+    record.hinted("n2")
+    record.bound("n1", hint="n2")
+    record.started("n1", hint="n2")
+
+
+@breaks("node-name-stays")
+def another_node(record: Record) -> None:
+    record.bound("n1")
+    record.started("n1")
+    record.started("n2")
+
+
+@breaks("bound-by-scheduler")
+def outsider_binds(record: Record) -> None:
+    record.bound("n1", by="mallory")
+
+
+@breaks("bound-once")
+def bound_again(record: Record) -> None:
+    record.bound("n1")
+    record.bound("n1")
+
+
+@breaks("binding-names-uid")
+def bound_by_name(record: Record) -> None:
+    record.bound("n1", sent_uid="")
+
+
+@breaks("scheduled-stays-true")
+def late_failure_is_written(record: Record) -> None:
+    record.bound("n1")
+    item = record.version(node="n1", conditions=WAITS)
+    record.asked("patch", subresource="status", user=SCHEDULER_USER, body={}, answer=item)
+
+
+@breaks("hint-by-known-writer")
+def stranger_hints(record: Record) -> None:
+    record.hinted("n1", by="mallory")
+
+
+@breaks("hint-owner-agrees")
+def owned_by_another(record: Record) -> None:
+    record.hinted("n1", manager="kubectl")
+
+
+@breaks("nominator-touches-only-hint")
+def phase_forged(record: Record) -> None:
+    record.hinted("n1", body={"status": {"nominatedNodeName": "n1", "phase": "Failed"}})
+
+
+@breaks("nominator-touches-only-hint")
+def finalizer_added(record: Record) -> None:
+    body = {"metadata": {"finalizers": ["acme.io/x"]}, "status": {"nominatedNodeName": "n1"}}
+    record.hinted("n1", body=body)
+
+
+@breaks("nominator-touches-only-hint")
+def foreign_annotation(record: Record) -> None:
+    body = {"metadata": {"annotations": {"scheduler.alpha.kubernetes.io/x": "1"}}, "status": {}}
+    record.hinted("n1", body=body)
+
+
+@breaks("nominator-touches-only-hint")
+def json_patch_of_labels(record: Record) -> None:
+    record.hinted("n1", body=[{"op": "add", "path": "/metadata/labels/a", "value": "b"}])
+
+
+@breaks("nominator-sends-preconditions")
+def blind_hint(record: Record) -> None:
+    record.hinted("n1", body={"status": {"nominatedNodeName": "n1"}})
+
+
+@breaks("stale-write-refused")
+def stale_write_succeeds(record: Record) -> None:
+    record.started("", conditions={})
+    body = {"metadata": {"resourceVersion": "1"}, "status": {"nominatedNodeName": "n1"}}
+    record.hinted("n1", body=body)
+
+
+@breaks("conflict-rebuilds")
+def blind_resend(record: Record) -> None:
+    body = {"metadata": {"resourceVersion": "1"}, "status": {"nominatedNodeName": "n1"}}
+    record.started("", conditions={})
+    for _ in range(2):
+        record.asked("patch", subresource="status", user=NOMINATOR, code=409, body=body)
+
+
+def _victim(record: Record) -> None:
+    record.created("victim", "u9")
+    record.bound("n1", name="victim", uid="u9")
+    record.started("n1", name="victim", uid="u9")
+
+
+@breaks("victim-deleted-once")
+def deleted_twice_for_one(record: Record) -> None:
+    _victim(record)
+    record.nominated("n1")
+    record.victimised("victim", "u9")
+    record.victimised("victim", "u9")
+
+
+@breaks("victim-keeps-grace")
+def grace_cut_to_nothing(record: Record) -> None:
+    _victim(record)
+    record.nominated("n1")
+    record.victimised("victim", "u9", body={"kind": "DeleteOptions", "gracePeriodSeconds": 0})
+
+
+@breaks("preemption-told-whole")
+def hint_without_condition(record: Record) -> None:
+    _victim(record)
+    record.hinted("n1", by=SCHEDULER_USER, body={"status": {"nominatedNodeName": "n1"}})
+    record.victimised("victim", "u9")
+
+
+@breaks("preemption-ends")
+def livelock(record: Record) -> None:
+    for turn in range(MOST_PREEMPTIONS + 1):
+        record.nominated(f"n{turn}")
+
+
+@breaks("no-write-war")
+def writers_undo_each_other(record: Record) -> None:
+    for _ in range(MOST_TURNS):
+        record.hinted("n1", by=NOMINATOR)
+        record.hinted("n2", by=SCHEDULER_USER)
+
+
+@breaks("hints-come-to-rest")
+def flapping(record: Record) -> None:
+    for turn in range(MOST_IN_A_MINUTE + 1):
+        record.hinted(f"n{turn % 2}")
+    for index, event in enumerate(record.events):
+        record.events[index] = replace(event, mono=event.mono / 10)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_check_is_killed_by_a_record(name: str) -> None:
+    assert name in BREAKS, f"no record breaks the sentence of {name}"
+
+
+@pytest.mark.parametrize(
+    ("name", "broken"),
+    [(name, broken) for name, all_of in BREAKS.items() for broken in all_of],
+    ids=lambda value: value if isinstance(value, str) else value.__name__,
+)
+def test_check_finds_what_breaks_its_sentence(name: str, broken: Break) -> None:
+    record = Record()
+    record.created()
+    broken(record)
+
+    tally = judged(name, record.lives())
+
+    assert tally.violations == 1, tally
+    (violation,) = tally.shown
+    assert violation.pod.startswith("ns/")
+    assert 1 <= len(violation.proof) <= 5
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_clean_record_raises_no_alarm(name: str) -> None:
+    found = clean().lives()
+
+    tally = judged(name, found)
+
+    assert tally.violations == 0, tally.shown
+    assert not tally.unknowns
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("level", ["Metadata", "Request", "RequestResponse"])
+def test_audit_log_of_a_clean_record_raises_no_alarm(name: str, level: str) -> None:
+    tally = judged(name, clean().lives_of_log(level))
+
+    assert tally.violations == 0, tally.shown
+
+
+def _alarms(name: str, record: Record, context: Context = CONTEXT) -> int:
+    return judged(name, record.lives(), context).violations
+
+
+def test_two_preemptors_may_each_delete_a_victim() -> None:
+    record = Record()
+    _victim(record)
+    for number in (1, 2):
+        record.created(f"preemptor-{number}", f"p{number}")
+        record.nominated("n1", name=f"preemptor-{number}", uid=f"p{number}")
+        record.victimised("victim", "u9")
+
+    assert _alarms("victim-deleted-once", record) == 0
+
+
+def test_hint_that_was_there_before_the_gate_may_stay_on_a_bound_pod() -> None:
+    record = Record()
+    record.version(kind=Kind.LISTED, node="n1", hint="n2")
+    record.started("n1", hint="n2")
+
+    assert _alarms("never-both", record) == 0
+
+
+def test_pod_created_on_its_node_needs_no_binding() -> None:
+    record = Record()
+    record.created(node="n1")
+    record.started("n1")
+
+    tally = judged("bound-by-scheduler", record.lives())
+
+    assert (tally.violations, tally.judged) == (0, 0)
+
+
+def test_instruments_of_a_test_may_bind_and_hint() -> None:
+    record = Record()
+    record.created()
+    record.hinted("n2", by="mallory")
+    record.bound("n1", by="mallory")
+    context = replace(CONTEXT, instruments=frozenset({"mallory"}))
+
+    assert _alarms("bound-by-scheduler", record, context) == 0
+    assert _alarms("hint-by-known-writer", record, context) == 0
+
+
+def test_expectation_of_a_pod_in_prebind_needs_no_condition() -> None:
+    record = Record()
+    record.created()
+    record.hinted("n1", by=SCHEDULER_USER, body={"status": {"nominatedNodeName": "n1"}})
+    record.bound("n1")
+
+    assert _alarms("preemption-told-whole", record) == 0
+
+
+def test_renewed_nomination_needs_no_condition() -> None:
+    record = Record()
+    record.created()
+    _victim(record)
+    record.nominated("n0")
+    record.hinted("", by="mallory")
+    record.hinted("n1", by=SCHEDULER_USER, body={"status": {"nominatedNodeName": "n1"}})
+    record.victimised("victim", "u9")
+
+    assert _alarms("preemption-told-whole", record) == 0
+
+
+def test_conflict_with_a_newer_version_demanded_next_is_no_blind_resend() -> None:
+    record = Record()
+    record.created()
+    for version in ("1", "2"):
+        body: Any = {"metadata": {"resourceVersion": version}, "status": {"nominatedNodeName": "n1"}}
+        record.asked("patch", subresource="status", user=NOMINATOR, code=409, body=body)
+
+    assert _alarms("conflict-rebuilds", record) == 0
+
+
+def test_own_annotations_and_tests_are_a_nominators_business() -> None:
+    record = Record()
+    record.created()
+    metadata = {"uid": "u1", "resourceVersion": "1", "annotations": {"hintbound.dev/decision": "{}"}}
+    record.hinted("n1", body={"metadata": metadata, "status": {"nominatedNodeName": "n1"}})
+    patch = [
+        {"op": "test", "path": "/metadata/uid", "value": "u1"},
+        {"op": "add", "path": "/metadata/annotations/acme.io~1why", "value": "x"},
+        {"op": "replace", "path": "/status/nominatedNodeName", "value": "n2"},
+    ]
+    record.hinted("n2", body=patch)
+
+    assert _alarms("nominator-touches-only-hint", record) == 0
+    assert _alarms("nominator-sends-preconditions", record) == 0
+
+
+def test_gate_that_nobody_tells_is_unknown_and_one_that_is_off_is_nobodys_business() -> None:
+    found = clean().lives()
+
+    untold = judged("never-both", found, replace(CONTEXT, gates={}))
+    (component,) = CONTEXT.gates
+    off = judged(
+        "never-both",
+        found,
+        replace(CONTEXT, gates={component: dict.fromkeys(CONTEXT.gates[component], False)}),
+    )
+
+    assert untold.verdict is Verdict.UNKNOWN
+    assert "--gate" in untold.reasons[0]
+    assert off.judged == 0
+
+
+def test_what_no_pod_did_is_unknown() -> None:
+    tally = judged("victim-keeps-grace", [])
+
+    assert tally.verdict is Verdict.UNKNOWN
+    assert tally.reasons == ["too little traffic: no pods that a scheduler deleted in the record"]
+
+
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [
+        ("never-both", "Request"),
+        ("node-name-stays", "Metadata"),
+        ("nominator-touches-only-hint", "Metadata"),
+        ("victim-keeps-grace", "Metadata"),
+        ("preemption-told-whole", "Metadata"),
+    ],
+)
+def test_too_low_an_audit_level_is_unknown(name: str, level: str) -> None:
+    tally = judged(name, clean().lives_of_log(level))
+
+    assert tally.verdict is Verdict.UNKNOWN
+    assert "audit level is too low" in tally.reasons[0]
+
+
+def test_binder_is_told_at_level_metadata() -> None:
+    record = Record()
+    record.created()
+    record.bound("n1", by="mallory")
+
+    assert judged("bound-by-scheduler", record.lives_of_log("Metadata")).violations == 1
+
+
+def test_truncated_body_is_unknown() -> None:
+    record = Record()
+    record.created()
+    record.hinted("n1")
+    record.events[-1].data["annotations"] = {"audit.k8s.io/truncated": "true"}  # type: ignore[index]
+
+    (reason,) = judged("nominator-touches-only-hint", record.lives()).reasons
+
+    assert "cut off" in reason
