@@ -31,7 +31,7 @@ WAITS = {"PodScheduled": "False"}
 
 def owned(item: dict[str, Any], manager: str) -> dict[str, Any]:
     """The same pod, its hint owned by a manager."""
-    fields = {"f:status": {"f:nominatedNodeName": {}}}
+    fields: dict[str, Any] = {"f:status": {"f:nominatedNodeName": {}}}
     item["metadata"]["managedFields"] = [{"manager": manager, "operation": "Update", "fieldsV1": fields}]
     return item
 

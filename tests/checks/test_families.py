@@ -132,6 +132,15 @@ def deleted_twice_for_one(record: Record) -> None:
     record.victimised("victim", "u9")
 
 
+@breaks("victim-deleted-once")
+def deleted_thrice_in_no_time(record: Record) -> None:
+    _victim(record)
+    record.nominated("n1")
+    for _ in range(3):
+        record.victimised("victim", "u9")
+    _quicker(record, 100)
+
+
 @breaks("victim-keeps-grace")
 def grace_cut_to_nothing(record: Record) -> None:
     _victim(record)
@@ -163,8 +172,11 @@ def writers_undo_each_other(record: Record) -> None:
 def flapping(record: Record) -> None:
     for turn in range(MOST_IN_A_MINUTE + 1):
         record.hinted(f"n{turn % 2}")
-    for index, event in enumerate(record.events):
-        record.events[index] = replace(event, mono=event.mono / 10)
+    _quicker(record, 10)
+
+
+def _quicker(record: Record, times: float) -> None:
+    record.events[:] = [replace(event, mono=event.mono / times) for event in record.events]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -219,6 +231,18 @@ def test_two_preemptors_may_each_delete_a_victim() -> None:
         record.created(f"preemptor-{number}", f"p{number}")
         record.nominated("n1", name=f"preemptor-{number}", uid=f"p{number}")
         record.victimised("victim", "u9")
+
+    assert _alarms("victim-deleted-once", record) == 0
+
+
+def test_scheduler_that_has_not_seen_its_victim_go_may_delete_it_again() -> None:
+    record = Record()
+    record.created()
+    _victim(record)
+    record.nominated("n1")
+    record.victimised("victim", "u9")
+    record.victimised("victim", "u9")
+    _quicker(record, 100)
 
     assert _alarms("victim-deleted-once", record) == 0
 

@@ -96,6 +96,14 @@ def test_a_check_that_crashes_has_judged_nothing(
     assert said in ran.reason("T-POD")
 
 
+def test_a_check_that_cannot_tell_makes_it_unknown(sessions: Sessions, packages: Packages) -> None:
+    does = "import hintbound.checks; yield from 2 * [hintbound.checks.Unknown('no bodies')]; return"
+    packages.install(CHECK.format(does=does), checks=POINT)
+    ran = sessions.run(POD)
+    assert (ran.code, ran.verdicts) == (2, {"T-POD": "unknown"})
+    assert ran.reason("T-POD") == "the check acme-no-pod of acme-hintbound 1.0 cannot tell: no bodies"
+
+
 def test_what_the_test_itself_says_comes_first(sessions: Sessions, packages: Packages) -> None:
     packages.install(CHECK.format(does=""), checks=POINT)
     ran = sessions.run(POD + "    assert False, 'broken'\n")

@@ -1,6 +1,6 @@
 """Checks: pure functions over what was recorded, that find where a sentence is broken."""
 
-from hintbound.checks.model import Check, Context, Proof, Violation, check
+from hintbound.checks.model import Check, Context, Proof, Unknown, Violation, check, check_life
 from hintbound.checks.registry import ChecksFailed, Finding, Registered, judge, load, registered
 
 __all__ = [
@@ -10,8 +10,10 @@ __all__ = [
     "Finding",
     "Proof",
     "Registered",
+    "Unknown",
     "Violation",
     "check",
+    "check_life",
     "judge",
     "load",
     "registered",

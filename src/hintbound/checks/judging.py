@@ -10,7 +10,7 @@ from typing import Final
 
 from hintbound.checks import binding, churn, ownership, preemption
 from hintbound.checks.model import Check, Context, Unknown, Violation
-from hintbound.checks.registry import registered
+from hintbound.checks.registry import checked, registered
 from hintbound.errors import CannotStart, line_of, one_of
 from hintbound.history.join import PodLife
 from hintbound.protocol import Severity, Verdict
@@ -65,7 +65,7 @@ def ours() -> list[Check]:
     return [check for family in FAMILIES.values() for check in family]
 
 
-def chosen(names: Sequence[str] = ()) -> list[Check]:
+def chosen(names: Sequence[str] | None = None) -> list[Check]:
     """The checks and families of these names, or all: ours and those of installed packages. Raises
     CannotStart."""
     checks = {check.name: check for check in ours()}
@@ -74,7 +74,7 @@ def chosen(names: Sequence[str] = ()) -> list[Check]:
             raise extra.extension.wrong("is a check of hintbound's own, too.")
         checks[extra.check.name] = extra.check
     found: dict[str, Check] = {}
-    for name in names or checks:
+    for name in checks if names is None else names:
         if name in FAMILIES:
             found.update((check.name, check) for check in FAMILIES[name])
         elif name in checks:
@@ -91,7 +91,7 @@ def tally(check: Check, lives: Sequence[PodLife], context: Context) -> Tally:
     found = Tally(check)
     try:
         concerned = [life for life in lives if check.concerns is None or check.concerns(life, context)]
-        for told in check(tuple(concerned if check.single else lives), context):
+        for told in map(checked, check(tuple(concerned if check.single else lives), context)):
             if isinstance(told, Unknown):
                 found.unknowns[told.reason] += 1
                 continue

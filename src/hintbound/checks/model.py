@@ -6,7 +6,6 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from hintbound.history.events import Event
 from hintbound.history.join import PodLife, PodVersion
@@ -15,8 +14,6 @@ from hintbound.protocol import SCHEDULER_USER, ComponentKind, Severity
 
 Proof = PodVersion | Request | Event
 """What shows a violation: a version of a pod, a request, or any other event of the record."""
-
-MOST_PROOF: Final = 5
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
@@ -28,12 +25,12 @@ class Violation:
     said: str
     """One line with the values: who, which pod, what came instead."""
     proof: tuple[Proof, ...]
-    """One to five events that show it, the decisive one first."""
+    """Two to five events that show it, the decisive one first; at least that one."""
 
     def __post_init__(self) -> None:
-        """Raises ValueError for one that shows nothing, or more than anyone reads."""
-        if not self.said.strip() or not 1 <= len(self.proof) <= MOST_PROOF:
-            raise ValueError(f"a violation needs words and one to {MOST_PROOF} proofs")
+        """Raises ValueError for one that shows nothing."""
+        if not self.said.strip() or not self.proof:
+            raise ValueError("a violation needs words and at least one proof")
 
     @property
     def event(self) -> Event:

@@ -18,6 +18,10 @@ AROUND: Final[Seconds] = 30.0
 """A preemptor is nominated at about the time its victims are deleted: this long before or after. Larger only
 finds more pods that may have been it, and so judges less."""
 
+LAG: Final[Seconds] = 1.0
+"""So long after its first DELETE was answered a scheduler may not have seen the victim go, and delete it
+again for the same preemptor, once (measured on 1.35.4 and 1.37.2 under load: 8 to 32 ms)."""
+
 MOST_PREEMPTIONS: Final = 5
 """So often one pod may be nominated with a new condition before it is bound."""
 
@@ -80,7 +84,7 @@ def _status_untold(lives: Sequence[PodLife], context: Context) -> str:
 
 @check(
     "victim-deleted-once",
-    must="A scheduler deletes a victim once for each preemptor.",
+    must="A scheduler deletes a victim once for each preemptor, again only before it can have seen it go.",
     concerns=_victim,
     about="pods that a scheduler deleted",
 )
@@ -98,7 +102,9 @@ def victim_deleted_once(lives: Sequence[PodLife], context: Context) -> Iterator[
             yield Unknown(reason)
             continue
         preemptors = _preemptors(nominations.get(node, ()), deletions)
-        if len(deletions) > max(1, len(preemptors)):
+        asked_for = max(1, len(preemptors))
+        late = sum(d.event.mono > deletions[0].event.mono + LAG for d in deletions)
+        if late + 1 > asked_for or len(deletions) > 2 * asked_for:
             pods = ", ".join(f"{n.life.namespace}/{n.life.name}" for n in preemptors) or "no pod"
             victim = f"pod {life.namespace}/{life.name} on node {node}"
             said = f"{victim} was deleted {len(deletions)} times for {pods}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hintbound.checks.model import Check, Context, Proof, Violation
+from hintbound.checks.model import Check, Context, Proof, Unknown, Violation, event_of
 from hintbound.extensions import Extension, Group, installed
 from hintbound.history.events import Event
 from hintbound.history.join import PodLife
@@ -34,7 +34,7 @@ class Finding:
         """For evidence: the same and its proof, a line each."""
         yield f"{self.check.severity}: {self}"
         for proof in self.violation.proof:
-            event = proof if isinstance(proof, Event) else proof.event
+            event = event_of(proof)
             where = f"+{event.mono:.3f} s of the run, line {event.index + 1} of history.ndjson"
             yield f"  {where}: {_told(proof)}"
 
@@ -65,25 +65,33 @@ def load(extension: Extension) -> Check:
 def judge(
     checks: Sequence[Registered], lives: Sequence[PodLife], context: Context
 ) -> tuple[list[Finding], list[str]]:
-    """What the checks find in a record, and which of them crashed, with why: those have judged nothing."""
+    """What the checks find in a record, and which of them cannot tell, or crashed, with why: those have
+    judged nothing."""
     findings: list[Finding] = []
-    crashes: list[str] = []
+    untold: list[str] = []
     lives = tuple(lives)  # none takes from those that come after it
     for one in checks:
         try:
-            findings += [Finding(one.check, _violation(found)) for found in one.check(lives, context)]
+            told = list(map(checked, one.check(lives, context)))
+            findings += [Finding(one.check, found) for found in told if isinstance(found, Violation)]
+            reasons = dict.fromkeys(found.reason for found in told if isinstance(found, Unknown))
+            whose = f"the check {one.check.name} of {one.extension.distribution}"
+            untold += [f"{whose} cannot tell: {reason}" for reason in reasons]
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # also what is no Exception: SystemExit, pytest.fail
             place = one.extension.place(error)
-            crashes.append(
+            untold.append(
                 f"the check {one.check.name} of {one.extension.distribution} crashed: "
                 f"{f'{place}: ' if place else ''}{type(error).__name__}: {' '.join(str(error).split())}"
             )
-    return findings, crashes
+    return findings, untold
 
 
-def _violation(found: object) -> Violation:
+def checked(found: object) -> Violation | Unknown:
+    """What a check gave, which may be anything. Raises TypeError for what it must not give."""
+    if isinstance(found, Unknown):
+        return found
     if not isinstance(found, Violation):
         raise TypeError(f"it gave {type(found).__name__}, no Violation")
     for proof in found.proof:

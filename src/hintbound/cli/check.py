@@ -64,7 +64,7 @@ def command(
     from hintbound.checks.model import Context
     from hintbound.report import checked
 
-    checks = judging.chosen([name.strip() for name in names.split(",") if name.strip()] if names else ())
+    checks = judging.chosen(None if names is None else [n.strip() for n in names.split(",") if n.strip()])
     wanted = records.Wanted(_moment(since, "--since"), _moment(until, "--until"), frozenset(namespaces))
     context = Context(
         behaviour="",

@@ -1,0 +1,265 @@
+"""Audit logs as they come: rotated, compressed, batched, wrapped, cut off, doubled, in any order."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from hintbound.checks import records
+from hintbound.errors import CannotStart
+from hintbound.history import PodLife, Source, audit_files, audit_lines, audit_lives
+from hintbound.history.audit_lines import LONGEST_LINE, Unreadable, audit_events
+from tests.checks.record import CONTEXT, clean
+from tests.history.lines import audit, line, pod
+
+LINES = [line(dict(event.data)) for event in clean().events if event.source == Source.AUDIT]
+
+
+def read(*paths: Path | str, wanted: records.Wanted | None = None) -> tuple[list[PodLife], records.Intake]:
+    intake = records.Intake()
+    files = audit_files.files(map(str, paths))
+    (part,) = records.log_parts(files, CONTEXT, wanted or records.Wanted(), intake)
+    return list(part.lives), intake
+
+
+def told(lives: list[PodLife]) -> list[tuple[str, str, list[str], list[str]]]:
+    """Lives in comparable words."""
+    return sorted(
+        (life.name, life.uid, [r.audit_id for r in life.requests], [v.rv for v in life.versions])
+        for life in lives
+    )
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str, list[str], list[str]]]:
+    log = tmp_path_factory.mktemp("logs") / "audit.log"
+    log.write_bytes(b"".join(LINES))
+    lives, intake = read(log)
+    assert intake.missing == []
+    assert [life.name for life in lives] == ["hinted", "preemptor", "victim"]
+    return told(lives)
+
+
+def test_rotated_files_in_any_order_compressed_or_not_are_one_log(tmp_path: Path, expected: object) -> None:
+    shuffled = random.Random(1).sample(LINES, len(LINES))
+    (tmp_path / "audit-2026-11-30T09-00-00.000.log.gz").write_bytes(gzip.compress(b"".join(shuffled[:5])))
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "audit.log").write_bytes(b"".join(shuffled[5:9]))
+    (tmp_path / "z-audit.log").write_bytes(b"\n\n" + b"".join(shuffled[9:]).rstrip())
+
+    lives, intake = read(tmp_path)
+
+    assert (told(lives), intake.files, intake.missing) == (expected, 3, [])
+
+
+@pytest.mark.skipif(shutil.which("zstd") is None, reason="needs the program zstd")
+def test_zstd_is_read_and_a_cut_off_one_is_told(tmp_path: Path, expected: object) -> None:
+    log = tmp_path / "audit.log.zst"
+    log.write_bytes(
+        subprocess.run(["zstd", "-c"], input=b"".join(LINES), capture_output=True, check=True).stdout
+    )
+
+    assert told(read(log)[0]) == expected
+
+    log.write_bytes(log.read_bytes()[:-9])
+    assert read(log)[1].missing == ["1 lines could not be read"]
+
+
+def test_events_of_several_apiservers_and_copies_count_once(tmp_path: Path, expected: object) -> None:
+    for name in ("a.log", "b.log"):
+        (tmp_path / name).write_bytes(b"".join(LINES))
+
+    assert told(read(tmp_path)[0]) == expected
+
+
+def test_stdin_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, expected: object) -> None:
+    (tmp_path / "in").write_bytes(b"".join(LINES))
+    with (tmp_path / "in").open() as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        assert told(read("-")[0]) == expected
+
+
+def _eks(text: str) -> dict[str, Any]:
+    return {"timestamp": 1, "message": text}
+
+
+def _aks(text: str) -> dict[str, Any]:
+    return {"category": "kube-audit", "properties": {"log": text, "stream": "stdout"}}
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        lambda lines: [{"kind": "EventList", "apiVersion": "audit.k8s.io/v1", "items": lines}],
+        lambda lines: [_eks(orjson.dumps(one).decode()) for one in lines],
+        lambda lines: [_aks(orjson.dumps(one).decode()) for one in lines],
+        lambda lines: [{"records": [_aks(orjson.dumps(one).decode()) for one in lines]}],
+    ],
+    ids=["EventList", "EKS", "AKS", "AKS-records"],
+)
+def test_batches_and_wrapped_events_are_the_same_log(wrapped: Any, tmp_path: Path, expected: object) -> None:
+    log = tmp_path / "audit.log"
+    log.write_bytes(b"".join(map(line, wrapped([orjson.loads(text) for text in LINES]))))
+
+    lives, intake = read(log)
+
+    assert (told(lives), intake.missing) == (expected, [])
+
+
+def test_record_of_cloud_logging_is_the_event_it_tells_of() -> None:
+    answer = pod(rv="7", hint="n1") | {"@type": "core.k8s.io/v1.Pod"}
+    record = {
+        "protoPayload": {
+            "@type": "type.googleapis.com/google.cloud.audit.AuditLog",
+            "authenticationInfo": {"principalEmail": "system:kube-scheduler"},
+            "methodName": "io.k8s.core.v1.pods.status.patch",
+            "resourceName": "core/v1/namespaces/ns/pods/p/status",
+            "status": {"code": 10, "message": "conflict"},
+            "response": answer,
+        },
+        "timestamp": "2026-11-30T09:00:00.000001Z",
+        "operation": {"id": "a-1", "producer": "k8s.io"},
+    }
+
+    (event,) = audit_events(line(record))
+
+    target: Mapping[str, str] = event["objectRef"]
+    assert [target[key] for key in ("resource", "namespace", "name", "subresource")] == [
+        "pods",
+        "ns",
+        "p",
+        "status",
+    ]
+    assert (event["verb"], event["auditID"], event["user"]["username"]) == (
+        "patch",
+        "a-1",
+        "system:kube-scheduler",
+    )
+    assert event["responseStatus"]["code"] == 409
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (LINES[0][:-20] + b"\n", "not JSON (cut off?)"),
+        (b"I1130 09:00:00 klog line\n", "not JSON"),
+        (b'{"a": 1}\n', "JSON, but no audit event"),
+        (b"[1]\n", "JSON, but list and no audit event"),
+        (
+            line(orjson.loads(LINES[0]) | {"apiVersion": "audit.k8s.io/v1beta1"}),
+            "audit.k8s.io/v1beta1, not audit.k8s.io/v1",
+        ),
+        (
+            line(orjson.loads(LINES[0]) | {"stageTimestamp": "yesterday"}),
+            "an audit event whose fields are none that Kubernetes writes",
+        ),
+        (b'{"x": "' + b"y" * LONGEST_LINE + b'"}\n', "longer than 8 MiB"),
+    ],
+    ids=["truncated", "klog", "other", "list", "v1beta1", "fields", "8MiB"],
+)
+def test_line_that_cannot_be_read_is_told_by_file_and_line(
+    text: bytes, why: str, tmp_path: Path, expected: object
+) -> None:
+    log = tmp_path / "audit.log"
+    log.write_bytes(LINES[0] + text + b"".join(LINES[1:]))
+
+    lives, intake = read(log)
+
+    assert told(lives) == expected, "the lines around it were lost"
+    assert dict(intake.places) == {why: [f"{log}:2"]}
+    assert intake.missing == ["1 lines could not be read"]
+
+
+def test_gzip_that_is_cut_off_gives_what_it_has(tmp_path: Path) -> None:
+    log = tmp_path / "audit.log.gz"
+    log.write_bytes(gzip.compress(b"".join(LINES))[:-12])
+
+    lives, intake = read(log)
+
+    assert lives
+    assert any("cut off" in why for why in intake.flaws)
+
+
+def test_part_of_a_batch_that_is_no_event_loses_not_those_before_it() -> None:
+    events = audit_events(line({"kind": "EventList", "items": [orjson.loads(LINES[0]), {}]}))
+
+    next(events)
+    with pytest.raises(Unreadable):
+        next(events)
+
+
+def test_window_and_namespace_choose_what_is_judged(tmp_path: Path) -> None:
+    log = tmp_path / "audit.log"
+    other = line(audit("create", namespace="other", code=201, answer=pod(namespace="other"), at=100))
+    log.write_bytes(b"".join([*LINES, other]))
+
+    assert [
+        life.namespace for life in read(log, wanted=records.Wanted(namespaces=frozenset({"other"})))[0]
+    ] == ["other"]
+    late = records.Wanted(since="2026-11-30T09:01:00.000000Z")
+    assert [life.namespace for life in read(log, wanted=late)[0]] == ["other"]
+    early = records.Wanted(until="2026-11-30T09:01:00.000000Z")
+    assert {life.namespace for life in read(log, wanted=early)[0]} == {"ns"}
+
+
+@pytest.mark.parametrize("missing", ["nowhere.log", "empty"])
+def test_path_without_a_log_is_refused(missing: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+
+    with pytest.raises(CannotStart):
+        read(tmp_path / missing)
+
+
+def lives_of(*audits: dict[str, Any]) -> list[tuple[str, list[str]]]:
+    decoded = (audit_lines.pod_event(event, index=index) for index, event in enumerate(audits))
+    found = audit_lives.lives_of(filter(None, decoded))
+    return [(life.uid, [request.audit_id for request in life.requests]) for life in found]
+
+
+def test_create_begins_another_life_even_where_no_uid_is_told() -> None:
+    metadata: dict[str, Any] = {"level": "Metadata"}
+    found = lives_of(
+        audit("create", code=201, at=1, audit_id="a", **metadata),
+        audit("delete", at=2, audit_id="b", **metadata),
+        audit("create", code=201, at=3, audit_id="c", **metadata),
+        audit("create", subresource="binding", code=201, at=4, audit_id="d", uid="u2", **metadata),
+        audit("patch", subresource="status", at=5, audit_id="e", **metadata),
+    )
+
+    assert found == [("", ["a", "b"]), ("u2", ["c", "d", "e"])]
+
+
+def test_uid_splits_lives_whose_creates_are_not_in_the_log() -> None:
+    found = lives_of(
+        audit("patch", subresource="status", at=1, audit_id="a", answer=pod(uid="u1", rv="5")),
+        audit("delete", at=2, audit_id="b"),
+        audit("patch", subresource="status", at=3, audit_id="c", answer=pod(uid="u2", rv="9")),
+    )
+
+    assert found == [("u1", ["a", "b"]), ("u2", ["c"])]
+
+
+def test_binding_that_is_answered_before_its_create_belongs_to_it() -> None:
+    found = lives_of(
+        audit("create", code=201, at=1, took=0.5, audit_id="create", answer=pod(uid="u1")),
+        audit("create", subresource="binding", code=201, at=1.1, audit_id="bind", uid="u1"),
+    )
+
+    assert found == [("u1", ["create", "bind"])]
+
+
+def test_refused_create_begins_nothing() -> None:
+    found = lives_of(
+        audit("create", code=201, at=1, audit_id="a", answer=pod(uid="u1")),
+        audit("create", code=409, at=2, audit_id="b"),
+    )
+
+    assert found == [("u1", ["a", "b"])]
