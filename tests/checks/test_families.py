@@ -265,6 +265,18 @@ def test_pod_created_on_its_node_needs_no_binding() -> None:
     assert (tally.violations, tally.judged) == (0, 0)
 
 
+def test_patch_that_was_answered_with_anothers_hint_is_not_its_writer() -> None:
+    record = Record()
+    record.created()
+    item = record.version(hint="n1", manager="kubectl")
+    record.asked("patch", subresource="status", user=SCHEDULER_USER, body={"status": {}}, answer=item)
+
+    tally = judged("hint-by-known-writer", record.lives())
+
+    assert tally.reasons == ["who wrote the hint is not in the record"]
+    assert judged("hint-owner-agrees", record.lives()).judged == 0
+
+
 def test_instruments_of_a_test_may_bind_and_hint() -> None:
     record = Record()
     record.created()

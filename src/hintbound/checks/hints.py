@@ -38,14 +38,15 @@ def watched(life: PodLife) -> bool:
 
 
 def hint_changes(life: PodLife) -> Iterator[HintChange]:
-    """Its hints in order. In an audit log the writer is known only where what it sent names the hint: there
-    may be versions between that no answer shows."""
+    """Its hints in order. Who set one is told only where what that request sent names the hint: a patch that
+    changes nothing is answered with a version that another request made, and an audit log does not show every
+    version."""
     before, known = "", not life.versions or life.versions[0].type == Kind.ADDED
     for version in life.versions:
-        after = version.nominated_node_name
+        after, writer = version.nominated_node_name, version.writer
         if after != before and known:
-            sure = watched(life) or (version.writer is not None and hint_sent(version.writer) is not None)
-            yield HintChange(version, before, after, version.writer if sure else None)
+            sure = writer is not None and (hint_sent(writer) == after or (not after and watched(life)))
+            yield HintChange(version, before, after, writer if sure else None)
         before, known = after, True
 
 
