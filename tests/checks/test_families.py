@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -392,3 +393,11 @@ def test_truncated_body_is_unknown() -> None:
     (reason,) = judged("nominator-touches-only-hint", record.lives()).reasons
 
     assert "cut off" in reason
+
+
+def test_page_of_checks_has_every_sentence() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "checks.md").read_text()
+
+    for check in ours():
+        assert f"| {check.name} | " in page
+        assert f"| {check.must}{' (hazard)' if check.severity == 'hazard' else ''} |" in page

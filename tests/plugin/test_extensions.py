@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from hintbound import cli
+from hintbound.checks.judging import chosen
 from hintbound.clusters import open_cluster, parse
 from hintbound.clusters.installed import not_started
 from hintbound.errors import CannotStart
@@ -102,6 +103,19 @@ def test_a_check_that_cannot_tell_makes_it_unknown(sessions: Sessions, packages:
     ran = sessions.run(POD)
     assert (ran.code, ran.verdicts) == (2, {"T-POD": "unknown"})
     assert ran.reason("T-POD") == "the check acme-no-pod of acme-hintbound 1.0 cannot tell: no bodies"
+
+
+def test_a_check_that_has_the_name_of_one_of_ours_is_refused(packages: Packages) -> None:
+    packages.install(
+        CHECK.replace("acme-no-pod", "never-both").format(does=""), checks="never-both = {m}:no_pod"
+    )
+    with pytest.raises(CannotStart, match="a check of hintbound's own, too"):
+        chosen()
+
+
+def test_checks_of_packages_are_chosen_beside_ours(packages: Packages) -> None:
+    packages.install(CHECK.format(does=""), checks=POINT)
+    assert {"acme-no-pod", "never-both"} <= {check.name for check in chosen()}
 
 
 def test_what_the_test_itself_says_comes_first(sessions: Sessions, packages: Packages) -> None:
