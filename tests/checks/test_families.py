@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from hintbound.checks import Context
-from hintbound.checks.churn import MOST_IN_A_MINUTE, MOST_TURNS
+from hintbound.checks.churn import MOST_IN_A_MINUTE, MOST_REPEATS, MOST_TURNS
 from hintbound.checks.judging import ours
+from hintbound.checks.manners import MOST_RESENT
 from hintbound.checks.preemption import MOST_PREEMPTIONS
 from hintbound.history import Kind
 from hintbound.protocol import SCHEDULER_USER, Verdict
@@ -176,6 +177,20 @@ def flapping(record: Record) -> None:
     _quicker(record, 10)
 
 
+@breaks("lost-hint-not-repeated")
+def hint_in_a_loop(record: Record) -> None:
+    for _ in range(MOST_REPEATS + 2):
+        record.hinted("n1")
+        record.hinted("", by=SCHEDULER_USER, body={"status": {"nominatedNodeName": None}})
+
+
+@breaks("refusal-is-heard")
+def deaf_client(record: Record) -> None:
+    for _ in range(MOST_RESENT + 2):
+        body = {"status": {"nominatedNodeName": "Bad_Name"}}
+        record.asked("patch", subresource="status", user=NOMINATOR, code=422, body=body)
+
+
 def _quicker(record: Record, times: float) -> None:
     record.events[:] = [replace(event, mono=event.mono / times) for event in record.events]
 
@@ -246,6 +261,26 @@ def test_scheduler_that_has_not_seen_its_victim_go_may_delete_it_again() -> None
     _quicker(record, 100)
 
     assert _alarms("victim-deleted-once", record) == 0
+
+
+def test_nominator_may_change_its_own_mind() -> None:
+    record = Record()
+    record.created()
+    for _ in range(MOST_REPEATS + 2):
+        record.hinted("n1")
+        record.hinted("n2")
+
+    assert _alarms("lost-hint-not-repeated", record) == 0
+
+
+def test_other_requests_after_a_refusal_are_no_resends() -> None:
+    record = Record()
+    record.created()
+    for turn in range(MOST_RESENT + 2):
+        body = {"status": {"nominatedNodeName": f"n{turn}"}}
+        record.asked("patch", subresource="status", user=NOMINATOR, code=422, body=body)
+
+    assert _alarms("refusal-is-heard", record) == 0
 
 
 def test_hint_that_was_there_before_the_gate_may_stay_on_a_bound_pod() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
@@ -16,6 +17,9 @@ MOST_TURNS: Final = 4
 such turn; who answers it with the hint of before makes the first."""
 
 MOST_IN_A_MINUTE: Final = 30
+
+MOST_REPEATS: Final = 2
+"""Room may have come back since: a nominator that finds so may decide the same anew."""
 MINUTE: Final[Seconds] = 60.0
 
 
@@ -65,4 +69,44 @@ def hints_come_to_rest(life: PodLife, context: Context) -> Iterator[Violation]:
             return
 
 
-CHECKS = (no_write_war, hints_come_to_rest)
+def _repeats(life: PodLife, context: Context) -> list[HintChange]:
+    """Hints that a nominator wrote although somebody else had cleared or replaced the very same one of its
+    own."""
+    mine: dict[str, set[str]] = defaultdict(set)
+    lost: dict[str, set[str]] = defaultdict(set)
+    found = []
+    for change in hint_changes(life):
+        user = change.writer.user if change.writer is not None else ""
+        for nominator in context.nominators - {user}:
+            if change.writer is not None and change.before in mine[nominator]:
+                lost[nominator].add(change.before)
+        if user in context.nominators and change.after:
+            if change.after in lost[user]:
+                found.append(change)
+            mine[user].add(change.after)
+    return found
+
+
+@check_life(
+    "lost-hint-not-repeated",
+    must=f"A nominator writes a hint that another writer took away at most {MOST_REPEATS} times again.",
+    severity=Severity.HAZARD,
+    concerns=lambda life, context: any(
+        change.after and change.writer and change.writer.user in context.nominators
+        for change in hint_changes(life)
+    ),
+    about="pods that a nominator hinted",
+)
+def lost_hint_not_repeated(life: PodLife, context: Context) -> Iterator[Violation]:
+    """A scheduler takes away what it could not follow: who writes the same again has not asked why, as a
+    server-side apply in a loop (measured: it brings the hint back each time)."""
+    repeats = _repeats(life, context)
+    if len(repeats) > MOST_REPEATS:
+        last = repeats[-1]
+        said = (
+            f"{last.version} was hinted to {last.after} again, though it was taken away {len(repeats)} times"
+        )
+        yield Violation(said, tuple(change.version for change in repeats[-5:][::-1]))
+
+
+CHECKS = (no_write_war, hints_come_to_rest, lost_hint_not_repeated)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from hintbound.checks import binding, churn, ownership, preemption
+from hintbound.checks import binding, churn, manners, ownership, preemption
 from hintbound.checks.model import Check, Context, Unknown, Violation
 from hintbound.checks.registry import checked, registered
 from hintbound.errors import CannotStart, line_of, one_of
@@ -20,6 +20,7 @@ FAMILIES: Final = {
     "ownership": ownership.CHECKS,
     "preemption": preemption.CHECKS,
     "churn": churn.CHECKS,
+    "manners": manners.CHECKS,
 }
 
 MOST_SHOWN: Final = 100

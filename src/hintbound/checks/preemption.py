@@ -91,14 +91,13 @@ def _status_untold(lives: Sequence[PodLife], context: Context) -> str:
 def victim_deleted_once(lives: Sequence[PodLife], context: Context) -> Iterator[Violation | Unknown]:
     """Source: kubernetes#134249. Every pod that a scheduler nominated to the victim's node about that time
     may have been a preemptor of its own; so what is found has no excuse."""
-    nominations = _nominations(lives, context)
+    nominations, untold_whom = _nominations(lives, context), _status_untold(lives, context)
     for life in lives:
         deletions = _deletions(life, context)
         if len(deletions) < 2:
             continue
         node = _node_of(life)
-        reason = _status_untold(lives, context) or ("" if node else NO_ANSWERS)
-        if reason:
+        if reason := untold_whom or ("" if node else NO_ANSWERS):
             yield Unknown(reason)
             continue
         preemptors = _preemptors(nominations.get(node, ()), deletions)
@@ -150,19 +149,20 @@ def _grace_given(deletion: Request) -> int | None:
 def preemption_told_whole(lives: Sequence[PodLife], context: Context) -> Iterator[Violation | Unknown]:
     """Source: kubernetes#89111: told apart, autoscalers add a node that nobody needs. Judged by
     a pod's first nomination ever: a later one may find the condition as it should be."""
-    nominations = _nominations(lives, context)
+    nominations, untold_whom = _nominations(lives, context), _status_untold(lives, context)
+    firsts = _firsts(nominations)
     judged: set[int] = set()
     for life in lives:
         if not (deletions := _deletions(life, context)):
             continue
         node = _node_of(life)
-        if reason := _status_untold(lives, context) or ("" if node else NO_ANSWERS):
+        if reason := untold_whom or ("" if node else NO_ANSWERS):
             yield Unknown(reason)
             continue
         preemptors = _preemptors(nominations.get(node, ()), deletions)
         if not preemptors:
             yield Unknown("the nomination of the pod that it was deleted for is not in the record")
-        silent = [n for n in preemptors if not _says_why(n, nominations)]
+        silent = [n for n in preemptors if firsts[id(n.life)] is n and not _says_why(n)]
         if silent and len(preemptors) > 1:
             yield Unknown(
                 "which of several pods it was deleted for cannot be told, and not all say why they wait"
@@ -176,14 +176,15 @@ def preemption_told_whole(lives: Sequence[PodLife], context: Context) -> Iterato
             yield Violation(said, (silent[0].request, deletions[0]))
 
 
-def _says_why(nomination: _Nomination, nominations: Mapping[str, Sequence[_Nomination]]) -> bool:
-    """Whether it carries a condition, or need not: a pod that was nominated before has one already."""
+def _firsts(nominations: Mapping[str, Sequence[_Nomination]]) -> dict[int, _Nomination]:
+    """The first nomination of each life, by its id: a later one need not carry the condition again."""
+    every = sorted((n for of_node in nominations.values() for n in of_node), key=lambda n: n.request.received)
+    return {id(nomination.life): nomination for nomination in reversed(every)}
+
+
+def _says_why(nomination: _Nomination) -> bool:
     body = nomination.request.body
-    if not isinstance(body, dict) or "conditions" in (body.get("status") or {}):
-        return True
-    earlier = nomination.request.received
-    own = (n for all_of in nominations.values() for n in all_of if n.life is nomination.life)
-    return any(n.request.received < earlier for n in own)
+    return not isinstance(body, dict) or "conditions" in (body.get("status") or {})
 
 
 def _nominated_waiting(life: PodLife, context: Context) -> list[Request]:
