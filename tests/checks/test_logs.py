@@ -12,8 +12,11 @@ from typing import Any
 
 import orjson
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from hintbound.checks import records
+from hintbound.checks.judging import ours, tally
 from hintbound.errors import CannotStart
 from hintbound.history import PodLife, Source, audit_files, audit_lines, audit_lives
 from hintbound.history.audit_lines import LONGEST_LINE, Unreadable, audit_events
@@ -152,6 +155,7 @@ def test_record_of_cloud_logging_is_the_event_it_tells_of() -> None:
         (LINES[0][:-20] + b"\n", "not JSON (cut off?)"),
         (b"I1130 09:00:00 klog line\n", "not JSON"),
         (b'{"a": 1}\n', "JSON, but no audit event"),
+        (b'{"protoPayload": {}, "operation": "x"}\n', "a record of Cloud Logging that cannot be read"),
         (b"[1]\n", "JSON, but list and no audit event"),
         (
             line(orjson.loads(LINES[0]) | {"apiVersion": "audit.k8s.io/v1beta1"}),
@@ -163,7 +167,7 @@ def test_record_of_cloud_logging_is_the_event_it_tells_of() -> None:
         ),
         (b'{"x": "' + b"y" * LONGEST_LINE + b'"}\n', "longer than 8 MiB"),
     ],
-    ids=["truncated", "klog", "other", "list", "v1beta1", "fields", "8MiB"],
+    ids=["truncated", "klog", "other", "GKE", "list", "v1beta1", "fields", "8MiB"],
 )
 def test_line_that_cannot_be_read_is_told_by_file_and_line(
     text: bytes, why: str, tmp_path: Path, expected: object
@@ -263,3 +267,33 @@ def test_refused_create_begins_nothing() -> None:
     )
 
     assert found == [("u1", ["a", "b"])]
+
+
+JUNK = st.sampled_from([None, True, 7, "", "x", [], [None], {}, {"a": None}])
+
+
+def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The paths of everything in a JSON value."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(place for key, item in inside for place in _places(item, (*path, key)))]
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_no_value_in_any_place_of_a_line_ends_the_reading(data: st.DataObject, tmp_path: Path) -> None:
+    number = data.draw(st.integers(0, len(LINES) - 1))
+    event = orjson.loads(LINES[number])
+    place = data.draw(st.sampled_from(_places(event)[1:]))
+    inner = event
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = data.draw(JUNK)
+    log = tmp_path / "audit.log"
+    log.write_bytes(b"".join([*LINES[:number], line(event), *LINES[number + 1 :]]))
+
+    lives, intake = read(log)
+
+    tallies = [tally(check, lives, CONTEXT) for check in ours()]
+    crashes = [why for one in tallies for why in one.unknowns if "crashed" in why]
+    assert not crashes
+    assert intake.lines == len(LINES)

@@ -35,7 +35,7 @@ def _refused_for_good(life: PodLife, context: Context) -> list[Request]:
 
 @check_life(
     "refusal-is-heard",
-    must=f"A nominator sends what was refused for good (400, 403, 405, 422) at most {MOST_RESENT} times again.",
+    must=f"A nominator resends what was refused for good (400, 403, 405, 422) at most {MOST_RESENT} times.",
     severity=Severity.HAZARD,
     concerns=lambda life, context: bool(_refused_for_good(life, context)),
     about="pods on which a nominator was refused for good",

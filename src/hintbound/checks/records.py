@@ -145,16 +145,20 @@ def log_events(files: Iterable[str], intake: Intake) -> Iterator[Event]:
             try:
                 for audit in audit_lines.audit_events(line.text):
                     intake.events += 1
+                    if not _wanted(audit):
+                        continue
                     event = audit_lines.pod_event(audit, index=index, place=line.place)
-                    if event is not None and event.kind == Kind.RESPONSE_COMPLETE and _writes(audit):
+                    if event is not None:
                         index += 1
                         yield event
             except audit_lines.Unreadable as error:
                 intake.flaw(str(error), line.place)
 
 
-def _writes(audit: Mapping[str, object]) -> bool:
-    return audit.get("verb") not in audit_lines.READS
+def _wanted(audit: Mapping[str, object]) -> bool:
+    """Answered writes: reads say nothing that a check asks, other stages nothing that the last one does
+    not."""
+    return audit.get("stage") == Kind.RESPONSE_COMPLETE and audit.get("verb") not in audit_lines.READS
 
 
 def in_run(context: Context, *, behaviour: str, cluster: str) -> Context:

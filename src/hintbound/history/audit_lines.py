@@ -15,15 +15,15 @@ from typing import Any, Final
 
 import orjson
 
+from hintbound.history import audit_shape
 from hintbound.history.events import Event, Source
-from hintbound.protocol import Seconds
 
 AUDIT_API: Final = "audit.k8s.io/v1"
 LONGEST_LINE: Final = 8 * 1024 * 1024
 """Bytes. kube-apiserver cuts events off long before; a longer line is no line of an audit log."""
 
-_PODS: Final = frozenset({"pods", "bindings"})
-READS: Final = frozenset({"get", "list", "watch"})
+_PODS: Final = ("pods", "bindings")
+READS: Final = ("get", "list", "watch")
 
 
 class Unreadable(ValueError):
@@ -52,7 +52,11 @@ def _unwrapped(record: Any) -> Iterator[Mapping[str, Any]]:
         for item in record.get("items") or record.get("records") or ():
             yield from _unwrapped(item)
     elif isinstance(payload := record.get("protoPayload"), dict):
-        yield _of_cloud_logging(record, payload)
+        try:
+            event = _of_cloud_logging(record, payload)
+        except (AttributeError, TypeError, ValueError, IndexError):
+            raise Unreadable("a record of Cloud Logging that cannot be read") from None
+        yield event
     elif isinstance(text := _text(record), str):
         yield from audit_events(text.encode())
     else:
@@ -75,17 +79,14 @@ def _text(record: Mapping[str, Any]) -> object:
 def _of_cloud_logging(record: Mapping[str, Any], payload: Mapping[str, Any]) -> Mapping[str, Any]:
     """Cloud Logging tells verb and object in `methodName` (io.k8s.core.v1.pods.binding.create) and
     `resourceName` (core/v1/namespaces/ns/pods/p/binding), the code as a gRPC one."""
-    *_, resource, verb = str(payload.get("methodName", "")).split(".")
+    verb = str(payload.get("methodName", "")).rpartition(".")[2]
     path = str(payload.get("resourceName", "")).split("/")
-    try:
-        namespace = path[path.index("namespaces") + 1] if "namespaces" in path else ""
-        kind = path.index(namespace) + 1 if namespace else 2
-        resource, name, subresource = ([*path[kind:], "", "", ""])[:3]
-    except (ValueError, IndexError):
-        raise Unreadable("a record of Cloud Logging without a resourceName that can be read") from None
+    kind = path.index("namespaces") + 2 if "namespaces" in path else 2
+    namespace = path[kind - 1] if "namespaces" in path else ""
+    resource, name, subresource = ([*path[kind:], "", "", ""])[:3]
     answer, body = payload.get("response"), payload.get("request")
-    status = payload.get("status") or {}
-    code = int(status.get("code") or 0)
+    status = payload.get("status")
+    code = status.get("code") if isinstance(status, dict) else 0
     return {
         "apiVersion": AUDIT_API,
         "level": "RequestResponse" if answer else "Request" if body else "Metadata",
@@ -100,7 +101,7 @@ def _of_cloud_logging(record: Mapping[str, Any], payload: Mapping[str, Any]) -> 
             "name": name,
             "subresource": subresource,
         },
-        "responseStatus": {"code": _HTTP_OF_GRPC.get(code, 500)},
+        "responseStatus": {"code": _HTTP_OF_GRPC.get(code or 0, 500)},
         "requestObject": body,
         "responseObject": answer,
         "requestReceivedTimestamp": record.get("timestamp", ""),
@@ -118,20 +119,26 @@ def pod_event(audit: Mapping[str, Any], *, index: int, cluster: str = "", place:
     """
     if not about_pods(audit):
         return None
+    data = dict(audit)
+    if not audit_shape.whole(data) and audit_shape.refused(data):
+        data["requestObject"] = None  # what was refused may have been anything
+    moment = data.get("stageTimestamp") or ""
     try:
-        fields = event_fields(dict(audit))
-        moment = str(audit.get("stageTimestamp") or "")
-        return Event(
-            index=index,
-            time=moment,
-            mono=_epoch(moment),
-            source=Source.AUDIT,
-            cluster=cluster,
-            extra={"place": place} if place else {},
-            **fields,
-        )
-    except (AttributeError, TypeError, ValueError) as error:
-        raise Unreadable("an audit event whose fields are none that Kubernetes writes") from error
+        mono = datetime.fromisoformat(moment).timestamp()
+        known = audit_shape.whole(data)
+    except (TypeError, ValueError):
+        known = False
+    if not known:
+        raise Unreadable("an audit event whose fields are none that Kubernetes writes")
+    return Event(
+        index=index,
+        time=moment,
+        mono=mono,
+        source=Source.AUDIT,
+        cluster=cluster,
+        extra={"place": place} if place else {},
+        **event_fields(data),
+    )
 
 
 def about_pods(audit: Mapping[str, Any]) -> bool:
@@ -159,7 +166,3 @@ def event_fields(audit: dict[str, Any]) -> dict[str, Any]:
         "resource_version": pod.get("resourceVersion") or "",
         "data": audit,
     }
-
-
-def _epoch(moment: str) -> Seconds:
-    return datetime.fromisoformat(moment).timestamp()
