@@ -4,8 +4,9 @@ so that parts of a record may be judged anywhere and in any order."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
 
 from hintbound.checks import binding, churn, manners, ownership, preemption
@@ -92,7 +93,12 @@ def tally(check: Check, lives: Sequence[PodLife], context: Context) -> Tally:
     found = Tally(check)
     try:
         concerned = [life for life in lives if check.concerns is None or check.concerns(life, context)]
-        for told in map(checked, check(tuple(concerned if check.single else lives), context)):
+        given: Iterable[object] = (
+            check(tuple(lives), context)
+            if check.each is None
+            else chain.from_iterable(check.each(life, context) for life in concerned)
+        )
+        for told in map(checked, given):
             if isinstance(told, Unknown):
                 found.unknowns[told.reason] += 1
                 continue

@@ -108,8 +108,9 @@ class Check:
     """Whether a life has in it what the sentence speaks of: only such lives count as judged. None: all."""
     about: str = "pods"
     """What such lives are, for a record that has none: `pods that were bound`."""
-    single: bool = False
-    """Whether each life is judged by itself: then a record may be given life by life, on any machine."""
+    each: LifeJudge | None = None
+    """Judges one life that the sentence concerns; then a record may be given life by life, on any machine.
+    None: lives are judged together."""
 
     def __call__(self, lives: Sequence[PodLife], context: Context) -> Iterable[Violation | Unknown]:
         """Judge a record. Raises whatever the function raises."""
@@ -155,6 +156,6 @@ def check_life(
                     yield from function(life, context)
 
         made = check(name, must=must, severity=severity, concerns=concerns, about=about)(judge)
-        return replace(made, single=True)
+        return replace(made, each=function)
 
     return put

@@ -91,9 +91,10 @@ class Request:
     @property
     def dry_run(self) -> bool:
         """Whether it was only tried."""
-        return "dryRun" in parse_qs(urlsplit(self.event.data.get("requestURI", "")).query) or bool(
-            isinstance(self.body, dict) and self.body.get("dryRun")
-        )
+        asked = self.event.data.get("requestURI", "")
+        if "dryRun" in asked and "dryRun" in parse_qs(urlsplit(asked).query):
+            return True
+        return isinstance(self.body, dict) and bool(self.body.get("dryRun"))
 
     @property
     def binds(self) -> bool:
