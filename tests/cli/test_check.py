@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ import pytest
 
 from hintbound.cli import main
 from hintbound.history import HISTORY_FILE, Event, Source
-from hintbound.protocol import MARKER_LABEL
+from hintbound.protocol import MARKER_LABEL, Verdict
+from hintbound.report import run_json
 from tests.checks.record import NOMINATOR, Record, clean
 from tests.history.lines import line
+from tests.report import runs
 
 GATE = "--gate=ClearingNominatedNodeNameAfterBinding=true"
 NOMINATES = f"--nominator-user={NOMINATOR}"
@@ -122,6 +125,25 @@ def test_folder_of_a_run_and_folder_of_runs_are_judged_by_their_histories(
     out = capsys.readouterr().out
     assert "read 2 files" in out
     assert "history.ndjson:" in out
+
+
+@pytest.mark.parametrize(
+    ("own", "code"),
+    [((), 1), (("kube-scheduler-2 v1.35.4",), 1), (("kube-apiserver-2 v1.34.4",), 2)],
+    ids=["none", "scheduler", "apiserver"],
+)
+def test_gates_are_those_of_the_run_but_of_scenarios_with_other_apiservers_untold(
+    tmp_path: Path, own: tuple[str, ...], code: int
+) -> None:
+    record = Record()
+    record.created()
+    record.bound("n1", hint="n2")
+    events = [replace(event, test="NNN-A", cluster="shared") for event in record.events]
+    folder = run(tmp_path / "one", events)
+    told_of = runs.run(runs.outcome(Verdict.PASS, "NNN-A", own_components=own))
+    (folder / run_json.FILE).write_text(run_json.write(told_of))
+
+    assert call(folder, "--checks=never-both") == code
 
 
 def test_loss_of_a_recorder_makes_a_pass_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -84,7 +84,8 @@ def _status_untold(lives: Sequence[PodLife], context: Context) -> str:
 
 @check(
     "victim-deleted-once",
-    must="A scheduler deletes a victim once for each preemptor, and once more at most, before it can see it go.",
+    must="A scheduler deletes a victim once for each preemptor, and once more at most, "
+    "before it can see it go.",
     concerns=_victim,
     about="pods that a scheduler deleted",
 )
