@@ -313,6 +313,31 @@ def test_patch_that_was_answered_with_anothers_hint_is_not_its_writer() -> None:
     assert judged("hint-owner-agrees", record.lives()).judged == 0
 
 
+def test_of_two_that_sent_the_same_hint_nobody_can_tell_who_wrote_it() -> None:
+    record = Record()
+    record.created()
+    item = record.version(hint="n1", manager=NOMINATOR)
+    for user in ("mallory", NOMINATOR):
+        body = {"status": {"nominatedNodeName": "n1"}}
+        record.asked("patch", subresource="status", user=user, body=body, answer=item)
+
+    tally = judged("hint-by-known-writer", record.lives())
+
+    assert (tally.violations, tally.reasons) == (0, ["who wrote the hint is not in the record"])
+    assert _alarms("hint-owner-agrees", record) == 0
+
+
+def test_write_that_demands_the_version_it_is_answered_with_changed_nothing() -> None:
+    record = Record()
+    record.created()
+    item = record.version(hint="n1")
+    body = {"metadata": {"resourceVersion": item["metadata"]["resourceVersion"]}}
+    record.asked("patch", subresource="status", user=NOMINATOR, body=body, answer=item)
+    record.asked("patch", subresource="status", user="mallory", body={}, answer=item)
+
+    assert _alarms("stale-write-refused", record) == 0
+
+
 def test_instruments_of_a_test_may_bind_and_hint() -> None:
     record = Record()
     record.created()

@@ -38,16 +38,31 @@ def watched(life: PodLife) -> bool:
 
 
 def hint_changes(life: PodLife) -> Iterator[HintChange]:
-    """Its hints in order. Who set one is told only where what that request sent names the hint: a patch that
-    changes nothing is answered with a version that another request made, and an audit log does not show every
-    version."""
+    """Its hints in order, and who made each."""
     before, known = "", not life.versions or life.versions[0].type == Kind.ADDED
     for version in life.versions:
-        after, writer = version.nominated_node_name, version.writer
+        after = version.nominated_node_name
         if after != before and known:
-            sure = writer is not None and (hint_sent(writer) == after or (not after and watched(life)))
-            yield HintChange(version, before, after, writer if sure else None)
+            yield HintChange(version, before, after, _writer(life, version))
         before, known = after, True
+
+
+def _writer(life: PodLife, version: PodVersion) -> Request | None:
+    """Who wrote the hint of a version: the one request that sent it and was answered with this version.
+
+    A patch that changes nothing is answered with a version that another made, so one that did not send the
+    hint is not it, and of two that did nobody can tell which. What only clears (a binding) is told by the
+    watch.
+    """
+    after = version.nominated_node_name
+    sent = {
+        (request.user, manager_of(request)): request
+        for request in life.requests
+        if request.rv == version.rv and request.succeeded and hint_sent(request) == after
+    }
+    if len(sent) == 1:
+        return next(iter(sent.values()))
+    return version.writer if not sent and not after and watched(life) else None
 
 
 def hint_sent(request: Request) -> str | None:
