@@ -11,7 +11,7 @@ from typing import Final
 
 from hintbound.checks import binding, churn, manners, ownership, preemption
 from hintbound.checks.model import Check, Context, Unknown, Violation
-from hintbound.checks.registry import checked, registered
+from hintbound.checks.registry import Registered, checked, registered
 from hintbound.errors import CannotStart, line_of, one_of
 from hintbound.history.join import PodLife
 from hintbound.protocol import Severity, Verdict
@@ -67,14 +67,19 @@ def ours() -> list[Check]:
     return [check for family in FAMILIES.values() for check in family]
 
 
-def chosen(names: Sequence[str] | None = None) -> list[Check]:
-    """The checks and families of these names, or all: ours and those of installed packages. Raises
-    CannotStart."""
-    checks = {check.name: check for check in ours()}
+def every() -> list[Registered]:
+    """Hintbound's own checks and those of installed packages. Raises CannotStart."""
+    checks = {check.name: Registered(check) for check in ours()}
     for extra in registered():
-        if extra.check.name in checks:
+        if extra.extension and extra.check.name in checks:
             raise extra.extension.wrong("is a check of hintbound's own, too.")
-        checks[extra.check.name] = extra.check
+        checks[extra.check.name] = extra
+    return list(checks.values())
+
+
+def chosen(names: Sequence[str] | None = None) -> list[Check]:
+    """The checks and families of these names, or all. Raises CannotStart."""
+    checks = {one.check.name: one.check for one in every()}
     found: dict[str, Check] = {}
     for name in checks if names is None else names:
         if name in FAMILIES:

@@ -97,6 +97,24 @@ LifeJudge = Callable[[PodLife, Context], Iterable[Violation | Unknown]]
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """A public bug of kube-scheduler by which it breaks a sentence."""
+
+    source: str
+    """`kubernetes#134249`."""
+    before: str
+    """The first minor, `1.35`, that has it no more."""
+
+    def has(self, version: str) -> bool:
+        """Whether a version, `v1.34.4`, has the bug."""
+        return _minor(version) < _minor(self.before)
+
+
+def _minor(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.removeprefix("v").split(".")[:2]))
+
+
+@dataclass(frozen=True, slots=True)
 class Check:
     """A sentence about every record, and the function that finds where it is broken."""
 
@@ -111,6 +129,8 @@ class Check:
     each: LifeJudge | None = None
     """Judges one life that the sentence concerns; then a record may be given life by life, on any machine.
     None: lives are judged together."""
+    known: Sequence[Known] = ()
+    """What has been reported of released versions: it fails no scenario there, and is told."""
 
     def __call__(self, lives: Sequence[PodLife], context: Context) -> Iterable[Violation | Unknown]:
         """Judge a record. Raises whatever the function raises."""
@@ -124,6 +144,7 @@ def check(
     severity: Severity = Severity.VIOLATION,
     concerns: Concerns | None = None,
     about: str = "pods",
+    known: Sequence[Known] = (),
 ) -> Callable[[Judge], Check]:
     """Make a check of a function. Raises ValueError or TypeError, at import, for what cannot be one."""
     if not _NAME.fullmatch(name):
@@ -134,7 +155,8 @@ def check(
     def put(function: Judge) -> Check:
         if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
             raise TypeError(f"check {name}: it must be an ordinary function: a check awaits nothing")
-        return Check(name, " ".join(must.split()), Severity(severity), function, concerns, about)
+        sentence = " ".join(must.split())
+        return Check(name, sentence, Severity(severity), function, concerns, about, known=known)
 
     return put
 
@@ -146,6 +168,7 @@ def check_life(
     concerns: Concerns,
     about: str,
     severity: Severity = Severity.VIOLATION,
+    known: Sequence[Known] = (),
 ) -> Callable[[LifeJudge], Check]:
     """Make a check of a function that judges one life that it `concerns`. Raises as `check` does."""
 
@@ -155,7 +178,7 @@ def check_life(
                 if concerns(life, context):
                     yield from function(life, context)
 
-        made = check(name, must=must, severity=severity, concerns=concerns, about=about)(judge)
+        made = check(name, must=must, severity=severity, concerns=concerns, about=about, known=known)(judge)
         return replace(made, each=function)
 
     return put

@@ -9,7 +9,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
 from hintbound.checks.hints import NO_ANSWERS, hint_sent, untold
-from hintbound.checks.model import Context, Unknown, Violation, check, check_life
+from hintbound.checks.model import Context, Known, Unknown, Violation, check, check_life
 from hintbound.history.join import PodLife
 from hintbound.history.writers import Request
 from hintbound.protocol import Seconds, Severity
@@ -88,6 +88,7 @@ def _status_untold(lives: Sequence[PodLife], context: Context) -> str:
     "before it can see it go.",
     concerns=_victim,
     about="pods that a scheduler deleted",
+    known=(Known("kubernetes#134249", before="1.35"),),
 )
 def victim_deleted_once(lives: Sequence[PodLife], context: Context) -> Iterator[Violation | Unknown]:
     """Source: kubernetes#134249. Every pod that a scheduler nominated to the victim's node about that time

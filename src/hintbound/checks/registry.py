@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hintbound.checks.model import Check, Context, Proof, Unknown, Violation, event_of
+from hintbound.errors import line_of
 from hintbound.extensions import Extension, Group, installed
 from hintbound.history.events import Event
 from hintbound.history.join import PodLife
@@ -16,7 +17,13 @@ class Registered:
     """A check and the package that brings it."""
 
     check: Check
-    extension: Extension
+    extension: Extension | None = None
+    """None for hintbound's own."""
+
+    def __str__(self) -> str:
+        """For what went wrong with it."""
+        whose = f" of {self.extension.distribution}" if self.extension else ""
+        return f"the check {self.check.name}{whose}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +32,8 @@ class Finding:
 
     check: Check
     violation: Violation
+    excuse: str = ""
+    """Why it fails nobody; empty when it does."""
 
     def __str__(self) -> str:
         """For reasons: what was found, and the sentence that it breaks."""
@@ -32,7 +41,7 @@ class Finding:
 
     def lines(self) -> Iterator[str]:
         """For evidence: the same and its proof, a line each."""
-        yield f"{self.check.severity}: {self}"
+        yield f"{self.check.severity}: {self}{f'; it fails nobody: {self.excuse}' if self.excuse else ''}"
         for proof in self.violation.proof:
             event = event_of(proof)
             where = f"+{event.mono:.3f} s of the run, line {event.index + 1} of history.ndjson"
@@ -66,7 +75,11 @@ def judge(
     checks: Sequence[Registered], lives: Sequence[PodLife], context: Context
 ) -> tuple[list[Finding], list[str]]:
     """What the checks find in a record, and which of them cannot tell, or crashed, with why: those have
-    judged nothing."""
+    judged nothing.
+
+    Hintbound's own are about everything that may happen, of which little does in one record; so it is no
+    matter when one of those cannot tell.
+    """
     findings: list[Finding] = []
     untold: list[str] = []
     lives = tuple(lives)  # none takes from those that come after it
@@ -75,14 +88,13 @@ def judge(
             told = list(map(checked, one.check(lives, context)))
             findings += [Finding(one.check, found) for found in told if isinstance(found, Violation)]
             reasons = dict.fromkeys(found.reason for found in told if isinstance(found, Unknown))
-            whose = f"the check {one.check.name} of {one.extension.distribution}"
-            untold += [f"{whose} cannot tell: {reason}" for reason in reasons]
+            untold += [f"{one} cannot tell: {reason}" for reason in reasons if one.extension]
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # also what is no Exception: SystemExit, pytest.fail
-            place = one.extension.place(error)
+            place = one.extension.place(error) if one.extension else line_of(error, lambda frame: True)
             untold.append(
-                f"the check {one.check.name} of {one.extension.distribution} crashed: "
+                f"{one} crashed: "
                 f"{f'{place}: ' if place else ''}{type(error).__name__}: {' '.join(str(error).split())}"
             )
     return findings, untold

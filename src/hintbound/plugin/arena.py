@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hintbound import __version__
-from hintbound.checks import Context, Finding, Registered, judge
-from hintbound.clusters.protocol import ApiserverSpec, Component, Extras, SchedulerSpec
+from hintbound.checks import Finding, Registered
+from hintbound.clusters.protocol import ApiserverSpec, Component, ComponentState, Extras, SchedulerSpec
 from hintbound.history.events import Kind, Source
 from hintbound.history.join import PodLife, lives
 from hintbound.history.markers import CaughtUp, caught_up
@@ -23,6 +23,7 @@ from hintbound.kube.client import Client
 from hintbound.kube.exchange import Json
 from hintbound.kube.resources import Resource
 from hintbound.kube.watch import ADDED, MODIFIED
+from hintbound.plugin import checking
 from hintbound.plugin.acts import Acts
 from hintbound.plugin.awaits import Watched, undo
 from hintbound.plugin.behaviours import Behaviour
@@ -33,7 +34,7 @@ from hintbound.plugin.nodes import Nodes
 from hintbound.plugin.pods import Pod, nomination, scheduled
 from hintbound.plugin.stage import Stage
 from hintbound.plugin.tally import Tally
-from hintbound.protocol import TEST_LABEL, Actor, Seconds, Verdict
+from hintbound.protocol import TEST_LABEL, Actor, ComponentKind, Seconds, Verdict
 
 PATIENCE: Seconds = 20.0
 """How long an awaited event may take. Measured: well under a second alone; shared machines are slower."""
@@ -50,6 +51,7 @@ class Arena(Acts):
         name = f"{_slug(behaviour.id)}-{secrets.token_hex(2)}"
         super().__init__(name, f"hb-{name}", stage.cluster.scheduler_name)
         self._own: list[Component] = []
+        self._states: list[ComponentState] = []
         self.own_components: list[str] = []
         """Components of its own that it was played on: version, and gates that differ from the cluster's."""
         self._global: list[tuple[Resource, str]] = []
@@ -90,12 +92,22 @@ class Arena(Acts):
 
     def checked(self, checks: Sequence[Registered]) -> tuple[list[Finding], list[str]]:
         """What checks find in its record, which must be whole, and which of them crashed."""
-        events, facts = self._stage.store.slice(namespace=self.namespace), self._stage.facts
-        pods = [life for life in lives(events) if life.uid not in self.nodes.scouts] if checks else []
-        return judge(
+        facts = self._stage.facts
+        if any(state.kind == ComponentKind.APISERVER for state in self._states):
+            facts = checking.without_gates_of(ComponentKind.APISERVER, facts)
+        return checking.found(
             checks,
-            pods,
-            Context(self._behaviour.id, self.namespace, self.cluster, facts.gates, facts.versions, events),
+            self._stage.store.slice(namespace=self.namespace),
+            self._behaviour,
+            facts,
+            cluster=self.cluster,
+            namespace=self.namespace,
+            schedulers={
+                state.version
+                for state in (*self._stage.states, *self._states)
+                if state.kind == ComponentKind.SCHEDULER
+            },
+            without=self.nodes.scouts,
         )
 
     def finished(self, verdict: Verdict, reason: str) -> None:
@@ -172,6 +184,7 @@ class Arena(Acts):
         """Take it as this scenario's own, and down what it says of itself."""
         self._own.append(component)
         state = await component.state()
+        self._states.append(state)
         usual = self._stage.facts.gates.get(state.kind, {})
         unlike = {gate: on for gate, on in sorted((state.gates or {}).items()) if usual.get(gate) is not on}
         said = (f"{gate}={str(on).lower()}" for gate, on in unlike.items())

@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from hintbound.checks import judging
 from hintbound.clusters.protocol import Capability
 from hintbound.plugin.applies import Condition
 from hintbound.protocol import Affected, Feature, Level, Seconds, Severity
@@ -42,6 +43,8 @@ class Behaviour:
     advice: str
     provisional: bool
     """What upstream may still change: a failure is told and does not make a run fail."""
+    harms: frozenset[str] = frozenset()
+    """The checks that its scenario breaks on purpose."""
 
 
 def behaviour(
@@ -59,6 +62,7 @@ def behaviour(
     affects: Iterable[str] = (),
     advice: str = "",
     provisional: bool = False,
+    harms: Iterable[str] = (),
 ) -> Callable[[Test], Test]:
     """Put a behaviour on a test. Raises ValueError or TypeError, at import, for what the catalogue cannot
     hold.
@@ -68,6 +72,7 @@ def behaviour(
     second control plane. `needs`: what the cluster must offer, and the scheduler be able to do. `affects`
     and `advice`: who notices when an upgrade or a gate makes it begin or end, and what they should do.
     `provisional`: it is about what upstream has not promised yet, behind a gate that is off by default.
+    `harms`: the checks whose sentences its scenario breaks on purpose; all others judge its record.
     """
     if not _ID.fullmatch(id):
         raise ValueError(
@@ -94,6 +99,7 @@ def behaviour(
         tuple(_one_of(Affected, who, id) for who in affects),
         " ".join(advice.split()),
         provisional,
+        frozenset(_check(name, id) for name in harms),
     )
 
     def put(test: Test) -> Test:
@@ -132,6 +138,13 @@ def _need(word: str, behaviour: str) -> Capability | Feature:
         f"behaviour {behaviour}: needs={word!r} is no capability of a cluster ({', '.join(Capability)}) and "
         f"no feature of a scheduler ({', '.join(Feature)})"
     )
+
+
+def _check(name: str, behaviour: str) -> str:
+    known = [check.name for check in judging.ours()]
+    if name not in known:
+        raise ValueError(f"behaviour {behaviour}: harms={name!r} is none of the checks {', '.join(known)}")
+    return name
 
 
 def _condition(text: str, behaviour: str) -> Condition:

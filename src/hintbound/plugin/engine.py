@@ -215,8 +215,8 @@ class Engine:
             findings, crashes = ([], []) if unwhole or not _settles(error) else arena.checked(self._checks)
             flaws = [*unwhole, *crashes, *arena.deaths, *lifeless, *loose.forgotten]
             flaws += unended if error is None else []
-            if findings:
-                error = BaseExceptionGroup("", [*([error] if error else []), ChecksFailed(findings)])
+            if failing := [finding for finding in findings if not finding.excuse]:
+                error = BaseExceptionGroup("", [*([error] if error else []), ChecksFailed(failing)])
             if isinstance(leading(error), NotSeen):
                 flaws += self._heartbeat.since(began)
             verdict, reason = judge(error, flaws)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hintbound import data, subjects
-from hintbound.checks import registered
+from hintbound.checks import judging
 from hintbound.clusters import spec
 from hintbound.errors import CannotStart, one_of
 from hintbound.extensions import Group, installed, named
@@ -42,7 +42,7 @@ def settings(config: pytest.Config, collected: Collection[str]) -> Settings:
         profile=profile(config),
         jobs=_jobs(option.hintbound_jobs),
         reports=reports,
-        checks=registered(),
+        checks=judging.every(),
         extensions=_extensions(cluster),
         expected=_expected(option.hintbound_xfails),
         known=frozenset((*collected, *catalogue.own_ids())),
