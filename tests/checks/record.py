@@ -11,12 +11,13 @@ from hintbound.checks.judging import Tally, chosen, tally
 from hintbound.history import Event, Kind, PodLife, Source, lives
 from hintbound.history.audit_lines import event_fields
 from hintbound.history.audit_lives import lives_of, partitioned
+from hintbound.history.setting import setting
 from hintbound.protocol import (
     CLEARING_NOMINATED_NODE_NAME_AFTER_BINDING,
     SCHEDULER_USER,
     ComponentKind,
 )
-from tests.history.lines import audit, pod
+from tests.history.lines import audit, pod, stamp
 
 NOMINATOR = "acme-nominator"
 CONTEXT = Context(
@@ -24,9 +25,11 @@ CONTEXT = Context(
     namespace="",
     cluster="",
     gates={ComponentKind.APISERVER: {CLEARING_NOMINATED_NODE_NAME_AFTER_BINDING: True}},
+    versions={ComponentKind.SCHEDULER: "v1.35.4"},
     nominators=frozenset({NOMINATOR}),
 )
 WAITS = {"PodScheduled": "False"}
+CLEARS = {"status": {"nominatedNodeName": None}}
 
 
 def owned(item: dict[str, Any], manager: str) -> dict[str, Any]:
@@ -42,6 +45,7 @@ class Record:
     def __init__(self) -> None:
         self.events: list[Event] = []
         self._rv = 0
+        self._late = 0.0
 
     def version(self, *, made: bool = True, **about: Any) -> dict[str, Any]:
         """The next version of a pod, which the watch shows at once if it was `made`."""
@@ -49,8 +53,17 @@ class Record:
         manager = about.pop("manager", "")
         kind = about.pop("kind", Kind.MODIFIED)
         grace = about.pop("grace", 30)
+        cpu, spec, phase = about.pop("cpu", ""), about.pop("spec", {}), about.pop("phase", "")
+        message = about.pop("message", "")
         item = pod(rv=str(self._rv), **about)
+        item["spec"] |= {"schedulerName": "default-scheduler", **spec}
         item["spec"]["terminationGracePeriodSeconds"] = grace
+        if cpu:
+            item["spec"]["containers"] = [{"resources": {"requests": {"cpu": cpu}}}]
+        if phase:
+            item["status"]["phase"] = phase
+        if message:
+            item["status"]["conditions"][0] |= {"reason": "Unschedulable", "message": message}
         if manager:
             owned(item, manager)
         if made:
@@ -67,16 +80,38 @@ class Record:
             )
         return item
 
+    def gone(self, name: str = "p", uid: str = "u1", **about: Any) -> None:
+        """The watch shows that a pod is no more."""
+        self.version(kind=Kind.DELETED, name=name, uid=uid, **about)
+
+    def node(self, name: str, *, cpu: str = "4", kind: str = Kind.ADDED, **about: Any) -> None:
+        """The next version of a node; `about` is put into its spec."""
+        self._rv += 1
+        metadata = {"name": name, "resourceVersion": str(self._rv), "labels": {"name": name}}
+        status = {"allocatable": {"cpu": cpu, "pods": "3"}}
+        data = {"kind": "Node", "metadata": metadata, "spec": about, "status": status}
+        self._append(
+            kind, Source.WATCH, resource="nodes", name=name, resource_version=str(self._rv), data=data
+        )
+
+    def engine(self, kind: str, name: str, **data: Any) -> None:
+        """What the engine does to the cluster."""
+        self._append(kind, Source.ENGINE, name=name, data=data)
+
+    def passes(self, seconds: float) -> None:
+        """Nothing happens for so long."""
+        self._late += seconds
+
     def asked(self, verb: str, **about: Any) -> None:
         """An answered request."""
-        line = audit(verb, at=float(len(self.events)), **about)
+        line = audit(verb, at=len(self.events) + self._late, **about)
         fields = event_fields(line)
         self._append(fields.pop("kind"), Source.AUDIT, **fields)
 
     def _append(self, kind: str, source: Source, **fields: Any) -> None:
-        index = len(self.events)
-        time = fields["data"].get("stageTimestamp") or f"2026-11-30T09:00:{index:02d}Z"
-        self.events.append(Event(index, time, float(index), source, kind, **fields))
+        index, mono = len(self.events), len(self.events) + self._late
+        time = fields["data"].get("stageTimestamp") or stamp(mono)
+        self.events.append(Event(index, time, mono, source, kind, **fields))
 
     def created(self, name: str = "p", uid: str = "u1", **about: Any) -> None:
         item = self.version(kind=Kind.ADDED, name=name, uid=uid, **about)
@@ -119,10 +154,14 @@ class Record:
         name = item["metadata"]["name"]
         self.asked("patch", subresource="status", name=name, user="system:node:n1", body={}, answer=item)
 
-    def victimised(self, name: str, uid: str, *, node: str = "n1", body: Any = None) -> None:
+    def victimised(self, name: str, uid: str, *, node: str = "n1", body: Any = None, **about: Any) -> None:
         """A scheduler deletes it."""
-        item = self.version(name=name, uid=uid, node=node, deleting=True)
+        item = self.version(name=name, uid=uid, node=node, deleting=True, **about)
         self.asked("delete", name=name, user=SCHEDULER_USER, body=body or {}, answer=item)
+
+    def context(self) -> Context:
+        """What is known beside the pods."""
+        return replace(CONTEXT, setting=setting(self.events, all_nodes=True))
 
     def lives(self) -> list[PodLife]:
         """As the record of a run has them."""
@@ -150,18 +189,25 @@ def judged(name: str, found: list[PodLife], context: Context = CONTEXT) -> Tally
 
 
 def clean() -> Record:
-    """A hint that is taken, an ordinary pod, and a preemption."""
+    """A hint that is taken, an ordinary pod, and a preemption that takes a hint of lower priority away."""
     record = Record()
-    record.created("hinted", "u1")
-    record.hinted("n1", name="hinted", uid="u1")
-    record.bound("n1", name="hinted", uid="u1")
-    record.started("n1", name="hinted", uid="u1")
-    record.created("victim", "u2")
-    record.bound("n2", name="victim", uid="u2")
-    record.started("n2", name="victim", uid="u2")
-    record.created("preemptor", "u3")
-    record.nominated("n2", name="preemptor", uid="u3")
-    record.victimised("victim", "u2", node="n2")
-    record.bound("n2", name="preemptor", uid="u3")
-    record.started("n2", name="preemptor", uid="u3")
+    record.node("n1")
+    record.node("n2", cpu="1")
+    record.created("hinted", "u1", cpu="1")
+    record.hinted("n1", name="hinted", uid="u1", cpu="1")
+    record.bound("n1", name="hinted", uid="u1", cpu="1")
+    record.started("n1", name="hinted", uid="u1", cpu="1")
+    record.created("victim", "u2", cpu="1")
+    record.bound("n2", name="victim", uid="u2", cpu="1")
+    record.started("n2", name="victim", uid="u2", cpu="1")
+    record.created("lower", "u4", cpu="1")
+    record.hinted("n2", name="lower", uid="u4", cpu="1")
+    high = {"priority": 1000}
+    record.created("preemptor", "u3", cpu="1", spec=high)
+    record.nominated("n2", name="preemptor", uid="u3", cpu="1", spec=high)
+    record.hinted("", by=SCHEDULER_USER, name="lower", uid="u4", cpu="1", body=CLEARS)
+    record.victimised("victim", "u2", node="n2", cpu="1")
+    record.gone("victim", "u2", node="n2", cpu="1", deleting=True)
+    record.bound("n2", name="preemptor", uid="u3", cpu="1", spec=high)
+    record.started("n2", name="preemptor", uid="u3", cpu="1", spec=high)
     return record

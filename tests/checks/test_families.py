@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,19 +15,13 @@ from hintbound.checks.manners import MOST_RESENT
 from hintbound.checks.preemption import MOST_PREEMPTIONS
 from hintbound.history import Kind
 from hintbound.protocol import SCHEDULER_USER, Verdict
+from tests.checks import breaks_of_preemption
+from tests.checks.breaks import BREAKS, Break, breaks
 from tests.checks.record import CONTEXT, NOMINATOR, WAITS, Record, clean, judged
 
 NAMES = [check.name for check in ours()]
-Break = Callable[[Record], None]
-BREAKS: dict[str, list[Break]] = {}
-
-
-def breaks(name: str) -> Callable[[Break], Break]:
-    def put(function: Break) -> Break:
-        BREAKS.setdefault(name, []).append(function)
-        return function
-
-    return put
+MORE = (breaks_of_preemption,)
+"""Where further records stand that break sentences."""
 
 
 @breaks("never-both")
@@ -210,7 +203,7 @@ def test_check_finds_what_breaks_its_sentence(name: str, broken: Break) -> None:
     record.created()
     broken(record)
 
-    tally = judged(name, record.lives())
+    tally = judged(name, record.lives(), record.context())
 
     assert tally.violations == 1, tally
     (violation,) = tally.shown
@@ -220,9 +213,9 @@ def test_check_finds_what_breaks_its_sentence(name: str, broken: Break) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_clean_record_raises_no_alarm(name: str) -> None:
-    found = clean().lives()
+    record = clean()
 
-    tally = judged(name, found)
+    tally = judged(name, record.lives(), record.context())
 
     assert tally.violations == 0, tally.shown
     assert not tally.unknowns

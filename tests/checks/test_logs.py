@@ -47,7 +47,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str, l
     log.write_bytes(b"".join(LINES))
     lives, intake = read(log)
     assert intake.missing == []
-    assert [life.name for life in lives] == ["hinted", "preemptor", "victim"]
+    assert [life.name for life in lives] == ["hinted", "lower", "preemptor", "victim"]
     return told(lives)
 
 

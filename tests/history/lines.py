@@ -74,8 +74,8 @@ def audit(
             **target,
         },
         "responseStatus": {"metadata": {}, "code": code},
-        "requestReceivedTimestamp": _stamp(at),
-        "stageTimestamp": _stamp(at + took),
+        "requestReceivedTimestamp": stamp(at),
+        "stageTimestamp": stamp(at + took),
     }
     if subresource:
         event["objectRef"]["subresource"] = subresource
@@ -105,6 +105,7 @@ def watched(store: Store, kind: Kind, item: dict[str, Any], *, cluster: str = ""
     )
 
 
-def _stamp(at: float) -> str:
+def stamp(at: float) -> str:
+    """A moment, seconds after nine, as the apiserver writes it."""
     whole, micros = divmod(round(at * 1e6), 1_000_000)
     return f"2026-11-30T09:{whole // 60:02d}:{whole % 60:02d}.{micros:06d}Z"

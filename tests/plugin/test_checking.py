@@ -84,7 +84,7 @@ def test_hazard_fails_nobody() -> None:
 
 
 def test_gates_of_a_scenario_with_an_apiserver_of_its_own_are_not_taken_for_known() -> None:
-    facts = checking.without_gates_of(ComponentKind.APISERVER, FACTS)
+    facts = checking.without_facts_of(ComponentKind.APISERVER, FACTS)
 
     assert found(hint_on_a_bound_pod(), facts=facts) == []
 

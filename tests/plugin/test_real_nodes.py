@@ -93,13 +93,6 @@ def test_what_pods_on_the_node_ask_for_is_not_free(other: dict[str, Any], left: 
     assert real_nodes.free(node("n"), [other]) == left
 
 
-@pytest.mark.parametrize(
-    ("quantity", "thousandths"), [("2", 2000), ("0.5", 500), ("250m", 250), ("0.0001", 1), ("1500.5m", 1501)]
-)
-def test_cpu_is_counted_in_thousandths_rounded_up(quantity: str, thousandths: int) -> None:
-    assert real_nodes.milli(quantity) == thousandths
-
-
 @pytest.mark.parametrize(("lingers", "arguments"), [(0, []), (3, ["3s"]), (FOREVER, ["forever"])])
 def test_the_image_made_for_it_is_used_where_a_node_has_it(lingers: int, arguments: list[str]) -> None:
     container = one_that(lingers, {LINGER, "other"})

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 
 from hintbound.history.events import Event
 from hintbound.history.join import PodLife, PodVersion
+from hintbound.history.setting import NodeVersion, Setting
 from hintbound.history.writers import Request
 from hintbound.protocol import SCHEDULER_USER, ComponentKind, Severity
 
-Proof = PodVersion | Request | Event
-"""What shows a violation: a version of a pod, a request, or any other event of the record."""
+Proof = PodVersion | NodeVersion | Request | Event
+"""What shows a violation: a version of a pod or node, a request, or any other event of the record."""
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
@@ -85,6 +86,10 @@ class Context:
     """Users, no schedulers, that write hints."""
     instruments: frozenset[str] = frozenset()
     """Users whose writes are a test's own: they bind, hint and do harm on purpose, and are not judged."""
+
+    setting: Setting | None = None
+    """What surrounded the pods: nodes, faults. None where the record has nothing of it, as an audit log, or
+    not all."""
 
     def gate(self, component: ComponentKind, name: str) -> bool | None:
         """Whether a gate is on; None where nobody tells."""

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
+from hintbound.checks.fit import last_seen
 from hintbound.checks.hints import NO_ANSWERS, hint_sent, untold
 from hintbound.checks.model import Context, Known, Unknown, Violation, check, check_life
-from hintbound.history.join import PodLife
+from hintbound.checks.preempting import (
+    Nomination,
+    deletions_of,
+    is_victim,
+    node_of,
+    nominated_waiting,
+    nominations,
+    preemptors,
+    priority,
+    status_untold,
+)
+from hintbound.checks.room import LOSSY, NO_NODES, demand, lack, over, rooms
+from hintbound.history.join import PodLife, PodVersion
 from hintbound.history.writers import Request
 from hintbound.protocol import Seconds, Severity
-
-AROUND: Final[Seconds] = 30.0
-"""A preemptor is nominated at about the time its victims are deleted: this long before or after. Larger only
-finds more pods that may have been it, and so judges less."""
 
 LAG: Final[Seconds] = 1.0
 """So long after its first DELETE was answered a scheduler may not have seen the victim go, and delete it
@@ -25,103 +34,52 @@ again for the same preemptor, once (measured on 1.35.4 and 1.37.2 under load: 8 
 MOST_PREEMPTIONS: Final = 5
 """So often one pod may be nominated with a new condition before it is bound."""
 
+CLEARED_WITHIN: Final[Seconds] = 5.0
+"""The scheduler clears them in the same breath; this long its writes may take."""
 
-def _deletions(life: PodLife, context: Context) -> list[Request]:
-    """Of a victim: the requests by which schedulers deleted it."""
-    return [
-        r
-        for r in life.requests
-        if r.verb == "delete" and r.user in context.schedulers and r.succeeded and not r.dry_run
-    ]
-
-
-def _victim(life: PodLife, context: Context) -> bool:
-    return bool(_deletions(life, context))
-
-
-def _node_of(life: PodLife) -> str:
-    if life.bound is not None:
-        return life.bound.node_name
-    target = life.binding.body.get("target") if life.binding and isinstance(life.binding.body, dict) else None
-    return str((target or {}).get("name") or "")
-
-
-@dataclass(frozen=True, slots=True)
-class _Nomination:
-    """A scheduler's request that nominates a pod, whatever was answered."""
-
-    life: PodLife
-    request: Request
-    node: str
-
-
-def _nominations(lives: Sequence[PodLife], context: Context) -> Mapping[str, list[_Nomination]]:
-    """By node."""
-    found: dict[str, list[_Nomination]] = defaultdict(list)
-    for life in lives:
-        for request in life.requests:
-            if request.user in context.schedulers and (node := hint_sent(request)):
-                found[node].append(_Nomination(life, request, node))
-    return found
-
-
-def _preemptors(nominations: Sequence[_Nomination], deletions: Sequence[Request]) -> list[_Nomination]:
-    """Those that may have asked for these deletions, a nomination each: the first of each pod about that
-    time."""
-    first, last = deletions[0].event.mono - AROUND, deletions[-1].event.mono + AROUND
-    near: dict[int, _Nomination] = {}
-    for nomination in nominations:
-        if first <= nomination.request.event.mono <= last:
-            near.setdefault(id(nomination.life), nomination)
-    return list(near.values())
-
-
-def _status_untold(lives: Sequence[PodLife], context: Context) -> str:
-    """Why it is not known whom the schedulers nominated; empty when it is."""
-    patches = (r for life in lives for r in life.requests if r.subresource == "status")
-    return next(filter(None, (untold(r) for r in patches if r.user in context.schedulers)), "")
+WHOSE: Final = "the nomination of the pod that it was deleted for is not in the record"
 
 
 @check(
     "victim-deleted-once",
     must="A scheduler deletes a victim once for each preemptor, and once more at most, "
     "before it can see it go.",
-    concerns=_victim,
+    concerns=is_victim,
     about="pods that a scheduler deleted",
     known=(Known("kubernetes#134249", before="1.35"),),
 )
 def victim_deleted_once(lives: Sequence[PodLife], context: Context) -> Iterator[Violation | Unknown]:
     """Source: kubernetes#134249. Every pod that a scheduler nominated to the victim's node about that time
     may have been a preemptor of its own; so what is found has no excuse."""
-    nominations, untold_whom = _nominations(lives, context), _status_untold(lives, context)
+    nominated, untold_whom = nominations(lives, context), status_untold(lives, context)
     for life in lives:
-        deletions = _deletions(life, context)
+        deletions = deletions_of(life, context)
         if len(deletions) < 2:
             continue
-        node = _node_of(life)
+        node = node_of(life)
         if reason := untold_whom or ("" if node else NO_ANSWERS):
             yield Unknown(reason)
             continue
-        preemptors = _preemptors(nominations.get(node, ()), deletions)
-        asked_for = max(1, len(preemptors))
+        asking = preemptors(nominated.get(node, ()), deletions)
+        asked_for = max(1, len(asking))
         late = sum(d.event.mono > deletions[0].event.mono + LAG for d in deletions)
         if late + 1 > asked_for or len(deletions) > 2 * asked_for:
-            pods = ", ".join(f"{n.life.namespace}/{n.life.name}" for n in preemptors) or "no pod"
+            pods = ", ".join(f"{n.life.namespace}/{n.life.name}" for n in asking) or "no pod"
             victim = f"pod {life.namespace}/{life.name} on node {node}"
             said = f"{victim} was deleted {len(deletions)} times for {pods}"
-            yield Violation(said, (*deletions[:4], *(n.request for n in preemptors[:1])))
+            yield Violation(said, (*deletions[:4], *(n.request for n in asking[:1])))
 
 
 @check_life(
     "victim-keeps-grace",
     must="A scheduler that deletes a victim leaves it its terminationGracePeriodSeconds.",
-    concerns=_victim,
+    concerns=is_victim,
     about="pods that a scheduler deleted",
 )
 def victim_keeps_grace(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
     """Source: the promise of Pod Priority and Preemption: victims get their graceful termination period."""
     own = next((v.object.get("spec", {}).get("terminationGracePeriodSeconds") for v in life.versions), None)
-    for deletion in _deletions(life, context):
+    for deletion in deletions_of(life, context):
         given = _grace_given(deletion)
         if given is None:
             if reason := untold(deletion):
@@ -145,27 +103,27 @@ def _grace_given(deletion: Request) -> int | None:
 @check(
     "preemption-told-whole",
     must="The PATCH that first nominates a preemptor also says why it waits: PodScheduled=False.",
-    concerns=_victim,
+    concerns=is_victim,
     about="pods that a scheduler deleted",
 )
 def preemption_told_whole(lives: Sequence[PodLife], context: Context) -> Iterator[Violation | Unknown]:
     """Source: kubernetes#89111: told apart, autoscalers add a node that nobody needs. Judged by
     a pod's first nomination ever: a later one may find the condition as it should be."""
-    nominations, untold_whom = _nominations(lives, context), _status_untold(lives, context)
-    firsts = _firsts(nominations)
+    nominated, untold_whom = nominations(lives, context), status_untold(lives, context)
+    firsts = _firsts(nominated)
     judged: set[int] = set()
     for life in lives:
-        if not (deletions := _deletions(life, context)):
+        if not (deletions := deletions_of(life, context)):
             continue
-        node = _node_of(life)
+        node = node_of(life)
         if reason := untold_whom or ("" if node else NO_ANSWERS):
             yield Unknown(reason)
             continue
-        preemptors = _preemptors(nominations.get(node, ()), deletions)
-        if not preemptors:
-            yield Unknown("the nomination of the pod that it was deleted for is not in the record")
-        silent = [n for n in preemptors if firsts[id(n.life)] is n and not _says_why(n)]
-        if silent and len(preemptors) > 1:
+        asking = preemptors(nominated.get(node, ()), deletions)
+        if not asking:
+            yield Unknown(WHOSE)
+        silent = [n for n in asking if firsts[id(n.life)] is n and not n.says_why]
+        if silent and len(asking) > 1:
             yield Unknown(
                 "which of several pods it was deleted for cannot be told, and not all say why they wait"
             )
@@ -178,43 +136,203 @@ def preemption_told_whole(lives: Sequence[PodLife], context: Context) -> Iterato
             yield Violation(said, (silent[0].request, deletions[0]))
 
 
-def _firsts(nominations: Mapping[str, Sequence[_Nomination]]) -> dict[int, _Nomination]:
+def _firsts(nominated: Mapping[str, Sequence[Nomination]]) -> dict[int, Nomination]:
     """The first nomination of each life, by its id: a later one need not carry the condition again."""
-    every = sorted((n for of_node in nominations.values() for n in of_node), key=lambda n: n.request.received)
+    every = sorted((n for of_node in nominated.values() for n in of_node), key=lambda n: n.request.received)
     return {id(nomination.life): nomination for nomination in reversed(every)}
 
 
-def _says_why(nomination: _Nomination) -> bool:
-    body = nomination.request.body
-    return not isinstance(body, dict) or "conditions" in (body.get("status") or {})
+def _nominated(life: PodLife, context: Context) -> bool:
+    return bool(nominated_waiting(life, context))
 
 
-def _nominated_waiting(life: PodLife, context: Context) -> list[Request]:
-    """The requests that nominated it together with a condition, as preemption does."""
-    return [
-        r
-        for r in life.requests
-        if r.user in context.schedulers
-        and r.succeeded
-        and hint_sent(r)
-        and isinstance(r.body, dict)
-        and "conditions" in (r.body.get("status") or {})
-    ]
-
-
-@check_life(
+@check(
     "preemption-ends",
     must=f"A scheduler preempts for one pod at most {MOST_PREEMPTIONS} times.",
     severity=Severity.HAZARD,
-    concerns=lambda life, context: bool(_nominated_waiting(life, context)),
+    concerns=_nominated,
     about="pods that a scheduler nominated while they waited",
 )
-def preemption_ends(life: PodLife, context: Context) -> Iterator[Violation]:
-    """A livelock deletes pods on and on and runs nothing, whatever its cause."""
-    told = _nominated_waiting(life, context)
-    if len(told) > MOST_PREEMPTIONS:
-        said = f"pod {life.namespace}/{life.name} was nominated {len(told)} times while it waited"
-        yield Violation(said, (*told[:2], *told[-3:]))
+def preemption_ends(lives: Sequence[PodLife], context: Context) -> Iterator[Violation]:
+    """A livelock deletes pods on and on and runs nothing, whatever its cause: nominations that carry a
+    condition are counted, and, where one stands, victims made only after those before them were deleted."""
+    on_node: dict[str, list[PodLife]] = defaultdict(list)
+    for life in lives:
+        if is_victim(life, context) and (node := node_of(life)):
+            on_node[node].append(life)
+    for life in lives:
+        told = [n.request for n in nominated_waiting(life, context)]
+        rounds = _rounds(life, on_node, context) if told else []
+        pod = f"pod {life.namespace}/{life.name}"
+        if len(told) > MOST_PREEMPTIONS:
+            said = f"{pod} was nominated {len(told)} times while it waited"
+            yield Violation(said, (*told[:2], *told[-3:]))
+        elif len(rounds) > MOST_PREEMPTIONS:
+            said = f"for {pod} victims were deleted again {len(rounds)} times, each made since the last"
+            yield Violation(said, (rounds[-1], *rounds[:3], told[0]))
 
 
-CHECKS = (victim_deleted_once, victim_keeps_grace, preemption_told_whole, preemption_ends)
+def _rounds(life: PodLife, victims: Mapping[str, Sequence[PodLife]], context: Context) -> list[Request]:
+    """The first DELETE of each round of victims for a pod that stands nominated: in a later one a pod goes
+    that was made after the DELETE that began the round before."""
+    node = life.last.nominated_node_name or nominated_waiting(life, context)[-1].node if life.versions else ""
+    mine = []
+    for victim in victims.get(node, ()):
+        deletion = deletions_of(victim, context)[0]
+        seen = last_seen(life, deletion.event.mono)
+        if seen is not None and seen.nominated_node_name == node and not seen.node_name:
+            mine.append((deletion, victim))
+    mine.sort(key=lambda one: one[0].event.mono)
+    rounds: list[Request] = []
+    for deletion, victim in mine:
+        born = victim.versions[0].mono if victim.versions else -math.inf
+        if not rounds or born > rounds[-1].event.mono:
+            rounds.append(deletion)
+    return rounds
+
+
+def _bound_after_nomination(life: PodLife, context: Context) -> bool:
+    return life.bound is not None and _nominated(life, context)
+
+
+@check(
+    "preemptor-waits-for-victims",
+    must="A preemptor is not bound to a node before the victims whose room it needs there are gone.",
+    concerns=_bound_after_nomination,
+    about="pods that a scheduler nominated while they waited, and that were bound",
+)
+def preemptor_waits_for_victims(lives: Sequence[PodLife], context: Context) -> Iterator[Violation | Unknown]:
+    """Needed is what a pod asks for and the node had not beside those victims."""
+    concerned = [life for life in lives if _bound_after_nomination(life, context)]
+    known = context.setting
+    if reason := NO_NODES if known is None else "" if known.whole else LOSSY:
+        yield from [Unknown(reason)] * len(concerned)
+    if known is None or not known.whole or not concerned:
+        return
+    stays = rooms(lives, context)
+    for life in concerned:
+        bound = life.bound
+        assert bound is not None
+        node = known.node_at(bound.node_name, bound.mono)
+        there = [s for s in stays.get(bound.node_name, ()) if s.life is not life and s.lasts(bound)]
+        victims = [s for s in there if is_victim(s.life, context)]
+        if node is None or not victims or any(s.resized for s in there):
+            continue
+        wanted = demand(bound.object)
+        others = [s.demand for s in there if s not in victims]
+        short = lack(wanted, [*others, *(s.demand for s in victims)], node)
+        if short and not lack(wanted, others, node):
+            names = ", ".join(f"{s.life.namespace}/{s.life.name}" for s in victims[:3])
+            said = f"{bound} was bound to {bound.node_name} while its victims were there ({names}): {short}"
+            yield Violation(said, (bound, *(deletions_of(s.life, context)[0] for s in victims[:3])))
+
+
+@check(
+    "lower-nominations-cleared",
+    must="A scheduler that preempts on a node clears the hints of lower priority there within "
+    f"{CLEARED_WITHIN:.0f} s.",
+    concerns=is_victim,
+    about="pods that a scheduler deleted",
+)
+def lower_nominations_cleared(lives: Sequence[PodLife], context: Context) -> Iterator[Violation | Unknown]:
+    """Source: `getLowerPriorityNominatedPods`: else pods wait for room that is taken. Of pods that another
+    scheduler serves it knows nothing, nor of hints from before it came back."""
+    if reason := status_untold(lives, context):
+        yield from [Unknown(reason)] * sum(is_victim(life, context) for life in lives)
+        return
+    nominated = nominations(lives, context)
+    hinted = [life for life in lives if any(v.nominated_node_name for v in life.versions)]
+    answered = max((request.event.mono for life in lives for request in life.requests), default=0.0)
+    ends = max((life.last.mono for life in lives if life.versions), default=answered)
+    judged: set[int] = set()
+    for life in lives:
+        if not (deletions := deletions_of(life, context)):
+            continue
+        node, at = node_of(life), deletions[0].event.mono
+        asking = preemptors(nominated.get(node, ()), deletions)
+        if not node or not asking:
+            yield Unknown(WHOSE if node else NO_ANSWERS)
+            continue
+        least = min(priority(n.life) or 0 for n in asking)
+        names = {_scheduler(n.life) for n in asking}
+        for lower in hinted:
+            own = priority(lower)
+            if id(lower) in judged or own is None or own >= least or {_scheduler(lower)} != names:
+                continue
+            stands = _stands(lower, node, at, context)
+            if stands is None:
+                continue
+            judged.add(id(lower))
+            if max(ends, answered) < at + CLEARED_WITHIN:
+                yield Unknown("the record ends before hints had to be cleared")
+                continue
+            said = f"{stands} kept its hint to {node} when {asking[0].life.name} preempted {life.name} there"
+            yield Violation(said, (stands, deletions[0], asking[0].request))
+
+
+def _stands(lower: PodLife, node: str, at: Seconds, context: Context) -> PodVersion | None:
+    """The version in which a pod was hinted to a node well before a moment, if nobody even tried to clear
+    that until it should have been; None otherwise."""
+    seen = last_seen(lower, at - CLEARED_WITHIN) or last_seen(lower, at - 1.0)
+    if seen is None or seen.nominated_node_name != node or seen.node_name or over(seen):
+        return None
+    known = context.setting
+    if known is not None and known.quiet_since > seen.mono:
+        return None
+    until = at + CLEARED_WITHIN
+    for version in lower.versions:
+        if seen.mono < version.mono <= until and (
+            version.nominated_node_name != node or version.node_name or version.deletion_timestamp
+        ):
+            return None
+    tried = (r for r in lower.requests if r.user in context.schedulers and hint_sent(r) is not None)
+    return None if any(at - CLEARED_WITHIN <= r.event.mono <= until for r in tried) else seen
+
+
+def _scheduler(life: PodLife) -> str:
+    return str(life.versions[0].object.get("spec", {}).get("schedulerName") or "") if life.versions else ""
+
+
+@check(
+    "no-needless-victims",
+    must="A node on which a scheduler deleted pods for a preemptor takes that preemptor, or another pod.",
+    severity=Severity.HAZARD,
+    concerns=is_victim,
+    about="pods that a scheduler deleted",
+)
+def no_needless_victims(lives: Sequence[PodLife], context: Context) -> Iterator[Violation | Unknown]:
+    """Pods died, and the one that they died for runs elsewhere: legal, for a hint binds nobody. Of a
+    preemptor that still waits nothing is said."""
+    nominated, untold_whom = nominations(lives, context), status_untold(lives, context)
+    came: dict[str, list[Seconds]] = defaultdict(list)
+    for life in lives:
+        if life.bound is not None:
+            came[life.bound.node_name].append(life.bound.mono)
+        elif life.binding is not None:
+            came[node_of(life)].append(life.binding.event.mono)
+    for life in lives:
+        if not (deletions := deletions_of(life, context)):
+            continue
+        node, at = node_of(life), deletions[0].event.mono
+        if reason := untold_whom or ("" if node else NO_ANSWERS):
+            yield Unknown(reason)
+            continue
+        asking = preemptors(nominated.get(node, ()), deletions)
+        ended = [node_of(n.life) for n in asking]
+        if asking and all(ended) and node not in ended and not any(mono > at for mono in came[node]):
+            there = asking[0].life
+            victim = f"pod {life.namespace}/{life.name}"
+            said = f"{victim} was deleted for {there.name}, which was bound to {ended[0]}"
+            bound = [p for p in (there.bound, there.binding) if p is not None]
+            yield Violation(said, (deletions[0], asking[0].request, *bound[:1]))
+
+
+CHECKS = (
+    victim_deleted_once,
+    victim_keeps_grace,
+    preemption_told_whole,
+    preemption_ends,
+    preemptor_waits_for_victims,
+    lower_nominations_cleared,
+    no_needless_victims,
+)

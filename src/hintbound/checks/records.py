@@ -14,9 +14,10 @@ from typing import Final
 
 from hintbound.checks.model import Context
 from hintbound.history import audit_files, audit_lines, audit_lives
-from hintbound.history.events import LOSSES, Event, Kind, Source
+from hintbound.history.events import LOSSES, Event, Kind
 from hintbound.history.join import PodLife, lives
-from hintbound.history.store import HISTORY_FILE, read
+from hintbound.history.setting import setting
+from hintbound.history.store import HISTORY_FILE, concerns_everyone, read
 from hintbound.protocol import Actor
 
 MOST_PLACES: Final = 5
@@ -44,6 +45,11 @@ class Wanted:
     until: str = ""
     namespaces: frozenset[str] = frozenset()
     """Empty: all."""
+
+    @property
+    def everything(self) -> bool:
+        """Whether nothing is left out, which might have taken room."""
+        return not (self.since or self.until or self.namespaces)
 
     def has(self, event: Event) -> bool:
         """Whether an event is within."""
@@ -99,26 +105,40 @@ def histories(path: Path) -> list[Path]:
 def run_parts(
     history: Path, about: Callable[[str, str], Context], wanted: Wanted, intake: Intake
 ) -> Iterator[Part]:
-    """The parts of a run, one per scenario and cluster: each has nodes of its own. Raises CannotStart.
+    """The parts of a run, one per scenario and cluster: each has nodes of its own. What is done to clean up
+    after a scenario is no part of it. Raises CannotStart.
 
     `about` gives the context for a cluster and the id of a behaviour (empty: of none).
     """
     intake.files += 1
     parts: dict[tuple[str, str], list[Event]] = defaultdict(list)
+    everyones: dict[str, list[Event]] = defaultdict(list)
+    over: set[tuple[str, str]] = set()
     reading = read(history)
     for event in reading:
         intake.lines += 1
         intake.events += 1
+        key = (event.cluster, event.test)
         if event.kind in LOSSES:
             intake.losses[str(event.data.get("reason") or event.kind)] += 1
-        elif event.source in (Source.WATCH, Source.AUDIT) and wanted.has(event):
-            parts[event.cluster, event.test].append(event)
+        if event.kind == Kind.SCENARIO_FINISHED:
+            over.add(key)
+        elif event.resource == "nodes" or (not event.test and concerns_everyone(event)):
+            everyones[event.cluster].append(event)
+        elif key not in over and wanted.has(event):
+            parts[key].append(event)
     if reading.truncated:
         intake.losses[reading.truncated] += 1
     for (cluster, behaviour), events in parts.items():
         found = lives(events)
         intake.pods += len(found)
-        yield Part(found, about(cluster, behaviour))
+        context = about(cluster, behaviour)
+        if wanted.everything:
+            first, last = events[0].index, events[-1].index
+            around = [e for e in everyones[cluster] if e.index < last and (e.resource or e.index > first)]
+            everything = sorted([*events, *around], key=lambda event: event.index)
+            context = replace(context, setting=setting(everything, all_nodes=True))
+        yield Part(found, context)
 
 
 def log_parts(files: Iterable[str], context: Context, wanted: Wanted, intake: Intake) -> Iterator[Part]:

@@ -126,7 +126,10 @@ def _sorted(paths: tuple[str, ...]) -> tuple[list[Path], list[str]]:
 
 
 def _of_run(history: Path, context: Context) -> Callable[[str, str], Context]:
-    """The context of each scenario of a run, by its run.json; without one no gate is known."""
+    """The context of each scenario of a run, by its run.json; without one no gate is known.
+
+    Of a kind of which a scenario had components of its own nothing is known: theirs may differ.
+    """
     from dataclasses import replace
 
     from hintbound.checks import records
@@ -134,25 +137,25 @@ def _of_run(history: Path, context: Context) -> Callable[[str, str], Context]:
 
     run = run_json.read(history.parent) if (history.parent / run_json.FILE).exists() else None
     known = {
-        cluster.name: {
-            ComponentKind(kind): gates
-            for kind in {component.kind for component in cluster.components}
-            if (gates := _agreed([c.gates for c in cluster.components if c.kind == kind]))
-        }
+        (cluster.name, ComponentKind(kind)): [c for c in cluster.components if c.kind == kind]
         for cluster in (run.clusters if run else ())
+        for kind in {component.kind for component in cluster.components}
     }
-    skewed = {
-        outcome.behaviour
+    own = {
+        (outcome.behaviour, kind)
         for outcome in (run.outcomes if run else ())
-        if any(name.startswith(ComponentKind.APISERVER) for name in outcome.own_components)
+        for kind in ComponentKind
+        if any(name.startswith(kind) for name in outcome.own_components)
     }
 
     def about(cluster: str, behaviour: str) -> Context:
-        gates = {} if behaviour in skewed else known.get(cluster, {})
-        merged = {
-            kind: {**gates.get(kind, {}), **context.gates.get(kind, {})} for kind in {*gates, *context.gates}
-        }
-        return replace(records.in_run(context, behaviour=behaviour, cluster=cluster), gates=merged)
+        theirs = {k: v for (of, k), v in known.items() if of == cluster and (behaviour, k) not in own}
+        gates = {kind: _agreed([c.gates for c in components]) for kind, components in theirs.items()}
+        for kind, said in context.gates.items():
+            gates[kind] = {**gates.get(kind, {}), **said}
+        versions = {kind: components[0].version for kind, components in theirs.items()}
+        scenario = records.in_run(context, behaviour=behaviour, cluster=cluster)
+        return replace(scenario, gates=gates, versions=versions)
 
     return about
 

@@ -63,6 +63,7 @@ class Kind(StrEnum):
     COMPONENT_KILLED = "component-killed"
     COMPONENT_PAUSED = "component-paused"
     COMPONENT_RESUMED = "component-resumed"
+    COMPONENT_STOPPED = "component-stopped"
     COMPONENT_EXITED = "component-exited"
 
 

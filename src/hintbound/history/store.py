@@ -102,9 +102,12 @@ class Store:
         """Seconds since the run's start, on the clock that events carry."""
         return self._clock() - self._started
 
-    def own(self, namespace: str, *, test: str) -> None:
-        """From here on events of this namespace belong to this test, whoever records them."""
+    def own(self, namespace: str, *, test: str, label: str = "") -> None:
+        """From here on events of this namespace, and of objects whose TEST_LABEL is `label`, belong to this
+        test, whoever records them."""
         self._tests[namespace] = test
+        if label:
+            self._tests[label] = test
 
     def append(
         self,
@@ -132,7 +135,7 @@ class Store:
             source=source,
             kind=kind,
             cluster=cluster,
-            test=test or self._tests.get(namespace, ""),
+            test=self._tests.get(test, test) or self._tests.get(namespace, ""),
             resource=resource,
             namespace=namespace,
             name=name,

@@ -59,7 +59,7 @@ class Arena(Acts):
         self._watched = Watched(stage.store, self.namespace)
         self.nodes = Nodes(self, stage.cluster, self._name)
         """Nodes of this scenario alone: `await arena.nodes(2)`, `arena.nodes.cordon(node)`."""
-        stage.store.own(self.namespace, test=behaviour.id)
+        stage.store.own(self.namespace, test=behaviour.id, label=self._name)
 
     @property
     def cluster(self) -> str:
@@ -93,11 +93,11 @@ class Arena(Acts):
     def checked(self, checks: Sequence[Registered]) -> tuple[list[Finding], list[str]]:
         """What checks find in its record, which must be whole, and which of them crashed."""
         facts = self._stage.facts
-        if any(state.kind == ComponentKind.APISERVER for state in self._states):
-            facts = checking.without_gates_of(ComponentKind.APISERVER, facts)
+        for kind in {ComponentKind.APISERVER, ComponentKind.SCHEDULER} & {s.kind for s in self._states}:
+            facts = checking.without_facts_of(kind, facts)
         return checking.found(
             checks,
-            self._stage.store.slice(namespace=self.namespace),
+            self._stage.store.slice(namespace=self.namespace, test=self._behaviour.id, cluster=self.cluster),
             self._behaviour,
             facts,
             cluster=self.cluster,

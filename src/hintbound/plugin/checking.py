@@ -9,6 +9,7 @@ from hintbound.checks import Context, Finding, Registered, judge
 from hintbound.checks.records import in_run
 from hintbound.history.events import Event
 from hintbound.history.join import lives
+from hintbound.history.setting import setting
 from hintbound.plugin.applies import Facts
 from hintbound.plugin.behaviours import Behaviour
 from hintbound.protocol import ComponentKind, Severity
@@ -31,7 +32,9 @@ def found(
     took part. `without`: the uids of pods that only set the stage.
     """
     pods = [life for life in lives(events) if life.uid not in without] if checks else []
-    bare = Context(behaviour.id, namespace, cluster, facts.gates, facts.versions, events)
+    bare = Context(
+        behaviour.id, namespace, cluster, facts.gates, facts.versions, events, setting=setting(events)
+    )
     findings, untold = judge(checks, pods, in_run(bare, behaviour=behaviour.id, cluster=cluster))
     ours = {one.check.name for one in checks if one.extension is None}
     return [
@@ -53,6 +56,10 @@ def _excuse(finding: Finding, behaviour: Behaviour, schedulers: Collection[str])
     return "; ".join(f"{source} is known of this version" for source in known)
 
 
-def without_gates_of(kind: ComponentKind, facts: Facts) -> Facts:
-    """What is known where a scenario had components of this kind whose gates may differ."""
-    return replace(facts, gates={known: gates for known, gates in facts.gates.items() if known != kind})
+def without_facts_of(kind: ComponentKind, facts: Facts) -> Facts:
+    """What is known where a scenario had components of this kind, whose gates and version may differ."""
+    return replace(
+        facts,
+        gates={known: gates for known, gates in facts.gates.items() if known != kind},
+        versions={known: version for known, version in facts.versions.items() if known != kind},
+    )

@@ -5,15 +5,14 @@ Nobody else's pods are moved: a scenario takes the room that is free on one node
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, Final
 
 from hintbound.clusters.fake_nodes import FAKE_ANNOTATION
 from hintbound.kube import resources
 from hintbound.kube.exchange import Json
+from hintbound.kube.quantities import milli
 from hintbound.plugin.arena import Arena
 from hintbound.plugin.awaits import setting_the_stage
 from hintbound.plugin.judgement import Unproven
@@ -113,12 +112,6 @@ def free(node: Json, pods: Iterable[Json]) -> int:
         if pod["spec"].get("nodeName") == name and pod["status"].get("phase") not in _OVER
     )
     return milli(node["status"]["allocatable"]["cpu"]) - taken
-
-
-def milli(quantity: str) -> int:
-    """A quantity of cpu in thousandths, rounded up as the scheduler does: `2`, `0.5`, `250m`."""
-    thousandths = Decimal(quantity[:-1]) if quantity.endswith("m") else Decimal(quantity) * 1000
-    return math.ceil(thousandths)
 
 
 def _asked(spec: Mapping[str, Any]) -> int:

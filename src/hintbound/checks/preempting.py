@@ -1,0 +1,102 @@
+"""Who preempted whom: what records tell of nominations and of the victims that were deleted for them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from hintbound.checks.hints import hint_sent, untold
+from hintbound.checks.model import Context
+from hintbound.history.join import PodLife
+from hintbound.history.writers import Request
+from hintbound.protocol import Seconds
+
+AROUND: Final[Seconds] = 30.0
+"""A preemptor is nominated at about the time its victims are deleted: this long before or after. Larger only
+finds more pods that may have been it, and so judges less."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nomination:
+    """A scheduler's request that nominates a pod, whatever was answered."""
+
+    life: PodLife
+    request: Request
+    node: str
+
+    @property
+    def says_why(self) -> bool:
+        """Whether it carries a condition, as that of a preemption does; of a JSON patch nobody asks."""
+        body = self.request.body
+        return not isinstance(body, dict) or "conditions" in (body.get("status") or {})
+
+
+def deletions_of(life: PodLife, context: Context) -> list[Request]:
+    """Of a victim: the requests by which schedulers deleted it."""
+    return [
+        r
+        for r in life.requests
+        if r.verb == "delete" and r.user in context.schedulers and r.succeeded and not r.dry_run
+    ]
+
+
+def is_victim(life: PodLife, context: Context) -> bool:
+    """Whether a scheduler deleted it."""
+    return bool(deletions_of(life, context))
+
+
+def node_of(life: PodLife) -> str:
+    """Where it was bound, by what was seen of it or by its binding; empty where neither is told."""
+    if life.bound is not None:
+        return life.bound.node_name
+    target = life.binding.body.get("target") if life.binding and isinstance(life.binding.body, dict) else None
+    return str((target or {}).get("name") or "")
+
+
+def nominations(lives: Sequence[PodLife], context: Context) -> Mapping[str, list[Nomination]]:
+    """All nominations by schedulers, by node."""
+    found: dict[str, list[Nomination]] = defaultdict(list)
+    for life in lives:
+        for request in life.requests:
+            if request.user in context.schedulers and (node := hint_sent(request)):
+                found[node].append(Nomination(life, request, node))
+    return found
+
+
+def nominated_waiting(life: PodLife, context: Context) -> list[Nomination]:
+    """The requests that nominated it together with a condition, as preemption does."""
+    return [
+        Nomination(life, r, node)
+        for r in life.requests
+        if r.user in context.schedulers
+        and r.succeeded
+        and (node := hint_sent(r))
+        and isinstance(r.body, dict)
+        and "conditions" in (r.body.get("status") or {})
+    ]
+
+
+def preemptors(nominated: Sequence[Nomination], deletions: Sequence[Request]) -> list[Nomination]:
+    """Those that may have asked for these deletions, a nomination each: the first of each pod about that
+    time."""
+    first, last = deletions[0].event.mono - AROUND, deletions[-1].event.mono + AROUND
+    near: dict[int, Nomination] = {}
+    for nomination in nominated:
+        if first <= nomination.request.event.mono <= last:
+            near.setdefault(id(nomination.life), nomination)
+    return list(near.values())
+
+
+def status_untold(lives: Sequence[PodLife], context: Context) -> str:
+    """Why it is not known whom the schedulers nominated; empty when it is."""
+    patches = (r for life in lives for r in life.requests if r.subresource == "status")
+    return next(filter(None, (untold(r) for r in patches if r.user in context.schedulers)), "")
+
+
+def priority(life: PodLife) -> int | None:
+    """`spec.priority`; None where no version of it was seen."""
+    if not life.versions:
+        return None
+    return int(life.versions[0].object.get("spec", {}).get("priority") or 0)
