@@ -6,6 +6,7 @@ import re
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
+from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
@@ -85,6 +86,46 @@ class Part:
             raise self._not("true or false")
         return value
 
+    def number(self) -> float:
+        """A number that is not negative; whole ones are ints. Raises CannotStart."""
+        value = self._scalar()
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+            raise self._not("a number that is not negative")
+        return value
+
+    def whole(self, *, least: int = 0) -> int:
+        """A whole number, `least` or more. Raises CannotStart."""
+        value = self._scalar()
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise self._not(f"a whole number from {least} on")
+        return value
+
+    def json(self) -> Any:
+        """Whatever stands there, as JSON would say it: null, texts, numbers, lists and mappings.
+
+        Raises CannotStart: a key that is no text or stands twice, or a value that JSON has no word for.
+        """
+        if isinstance(self._node, yaml.MappingNode):
+            return {key: part.json() for key, part in self._pairs(None).items()}
+        if isinstance(self._node, yaml.SequenceNode):
+            return [part.json() for part in self.items()]
+        value = self._scalar()
+        if isinstance(value, float) and not isfinite(value):
+            raise self._not("something that JSON can say")
+        if value is not None and not isinstance(value, str | bool | int | float):
+            raise self._not("something that JSON can say")
+        return value
+
+    @property
+    def is_list(self) -> bool:
+        """Whether a list stands there."""
+        return isinstance(self._node, yaml.SequenceNode)
+
+    @property
+    def is_mapping(self) -> bool:
+        """Whether a mapping stands there."""
+        return isinstance(self._node, yaml.MappingNode)
+
     def day(self) -> date:
         """A day without a time. Raises CannotStart."""
         value = self._scalar()
@@ -127,7 +168,9 @@ class Part:
     def _not(self, wanted: str, next_step: str = "") -> CannotStart:
         empty = self._node.tag == "tag:yaml.org,2002:null" or not self._node.value
         kind = _KINDS.get(type(self._node)) or ("empty" if empty else repr(self._node.value))
-        return self.wrong(f"{self.name} is {kind}, not {wanted}.", next_step=next_step or _HOW[wanted])
+        return self.wrong(
+            f"{self.name} is {kind}, not {wanted}.", next_step=next_step or _HOW.get(wanted, "")
+        )
 
 
 def read(file: Path) -> Part:
@@ -150,6 +193,14 @@ def read(file: Path) -> Part:
         raise CannotStart(
             f"{file}:{line}: it is no text: {error.reason}.", next_step="Save it as UTF-8."
         ) from error
+    return parse(text, file)
+
+
+def parse(text: str, file: Path) -> Part:
+    """The one YAML document in a text that is said to come from `file`.
+
+    Raises CannotStart: it is no YAML, or is empty.
+    """
     try:
         node = _composed(text, file)
     except yaml.MarkedYAMLError as error:
