@@ -28,6 +28,38 @@ def nominated(record: Record, **about: Any) -> None:
     record.victimised("victim", "u9", cpu="4")
 
 
+@breaks("node-not-overcommitted")
+def bound_where_no_room_is(record: Record) -> None:
+    full_node(record)
+    record.bound("n1", cpu="1")
+
+
+@breaks("node-not-overcommitted")
+def bound_where_others_put_pods_long_ago(record: Record) -> None:
+    record.node("n1")
+    record.created("static", "u9", cpu="4", node="n1")
+    record.passes(10)
+    record.bound("n1", cpu="1")
+
+
+@breaks("node-not-overcommitted")
+def more_pods_than_places(record: Record) -> None:
+    record.node("n1")  # of three places
+    for number in range(3):
+        record.created(f"other-{number}", f"o{number}")
+        record.bound("n1", name=f"other-{number}", uid=f"o{number}")
+    record.bound("n1")
+
+
+@breaks("node-not-overcommitted")
+def port_taken_twice(record: Record) -> None:
+    listens: dict[str, Any] = {"spec": {"containers": [{"ports": [{"hostPort": 80, "containerPort": 80}]}]}}
+    record.node("n1")
+    record.created("server", "u9", **listens)
+    record.bound("n1", name="server", uid="u9", **listens)
+    record.bound("n1", **listens)
+
+
 @breaks("preemptor-waits-for-victims")
 def bound_beside_its_victim(record: Record) -> None:
     full_node(record)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from hintbound.checks.hints import NO_ANSWERS, untold, watched
-from hintbound.checks.model import Context, Unknown, Violation, check_life
+from hintbound.checks.model import Context, Unknown, Violation, check, check_life
+from hintbound.checks.room import LAG, LOSSY, NO_NODES, Stay, lack, rooms
 from hintbound.history.events import Kind
 from hintbound.history.join import PodLife, PodVersion
+from hintbound.history.setting import NodeVersion
 from hintbound.history.writers import Request
 from hintbound.protocol import CLEARING_NOMINATED_NODE_NAME_AFTER_BINDING as CLEARING
 from hintbound.protocol import ComponentKind, Severity
+
+NO_NODE = "the node that a pod was bound to is not in the record"
 
 
 def bindings(life: PodLife) -> list[Request]:
@@ -158,6 +162,55 @@ def scheduled_stays_true(life: PodLife, context: Context) -> Iterator[Violation 
         before = version
 
 
+def _bound_by_scheduler(life: PodLife, context: Context) -> bool:
+    return any(r.user in context.schedulers for r in bindings(life))
+
+
+@check(
+    "node-not-overcommitted",
+    must="A scheduler binds a pod only to a node that has room for it beside the pods that are there.",
+    concerns=_bound_by_scheduler,
+    about="pods that a scheduler bound",
+)
+def node_not_overcommitted(lives: Sequence[PodLife], context: Context) -> Iterator[Violation | Unknown]:
+    """Room: requests, places for pods, ports of the host. What others put on a node, or took from it, counts
+    once a scheduler had time to see it; pods that have ended or are gone take none."""
+    concerned = [life for life in lives if _bound_by_scheduler(life, context)]
+    known = context.setting
+    if reason := NO_NODES if known is None else "" if known.whole else LOSSY:
+        yield from [Unknown(reason)] * len(concerned)
+    if known is None or not known.whole:
+        return
+    for node, stays in rooms(lives, context).items():
+        there: list[Stay] = []
+        for stay in stays:
+            there = [other for other in there if other.lasts(stay.came)]
+            if stay.by_scheduler:
+                yield from _short(
+                    stay, there, known.nodes_between(node, stay.came.mono - LAG, stay.came.mono)
+                )
+            there.append(stay)
+
+
+def _short(
+    stay: Stay, there: Sequence[Stay], versions: Sequence[NodeVersion]
+) -> Iterator[Violation | Unknown]:
+    """What a pod lacked on its node, whichever of these versions of it the scheduler saw."""
+    nodes = [version for version in versions if version.there]
+    if not nodes:
+        yield Unknown(NO_NODE)
+        return
+    seen = [other for other in there if other.by_scheduler or stay.came.mono - other.came.mono > LAG]
+    if any(other.resized for other in seen):
+        yield Unknown("a pod on the node was resized: what it takes is not counted")
+        return
+    lacks = [lack(stay.demand, [other.demand for other in seen], node) for node in nodes]
+    if all(lacks):
+        said = f"{stay.came} was bound to {stay.came.node_name}, which has no room for it: {lacks[-1]}"
+        last = [other.came for other in seen[-2:]]
+        yield Violation(said, (stay.came, nodes[-1], *bindings(stay.life)[:1], *last))
+
+
 def _pod(life: PodLife) -> str:
     return f"pod {life.namespace}/{life.name}"
 
@@ -169,4 +222,5 @@ CHECKS = (
     bound_once,
     binding_names_uid,
     scheduled_stays_true,
+    node_not_overcommitted,
 )
