@@ -45,6 +45,8 @@ class Behaviour:
     """What upstream may still change: a failure is told and does not make a run fail."""
     harms: frozenset[str] = frozenset()
     """The checks that its scenario breaks on purpose."""
+    judges_nominator: bool = False
+    """Whether the checks judge what its nominator writes, too."""
 
 
 def behaviour(
@@ -63,6 +65,7 @@ def behaviour(
     advice: str = "",
     provisional: bool = False,
     harms: Iterable[str] = (),
+    judges_nominator: bool = False,
 ) -> Callable[[Test], Test]:
     """Put a behaviour on a test. Raises ValueError or TypeError, at import, for what the catalogue cannot
     hold.
@@ -73,6 +76,7 @@ def behaviour(
     and `advice`: who notices when an upgrade or a gate makes it begin or end, and what they should do.
     `provisional`: it is about what upstream has not promised yet, behind a gate that is off by default.
     `harms`: the checks whose sentences its scenario breaks on purpose; all others judge its record.
+    `judges_nominator`: they judge its nominator, too; elsewhere that writes what a scenario is about.
     """
     if not _ID.fullmatch(id):
         raise ValueError(
@@ -100,6 +104,7 @@ def behaviour(
         " ".join(advice.split()),
         provisional,
         frozenset(_check(name, id) for name in harms),
+        judges_nominator,
     )
 
     def put(test: Test) -> Test:

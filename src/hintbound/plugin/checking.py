@@ -12,7 +12,7 @@ from hintbound.history.join import lives
 from hintbound.history.setting import setting
 from hintbound.plugin.applies import Facts
 from hintbound.plugin.behaviours import Behaviour
-from hintbound.protocol import ComponentKind, Severity
+from hintbound.protocol import Actor, ComponentKind, Severity
 
 
 def found(
@@ -33,7 +33,14 @@ def found(
     """
     pods = [life for life in lives(events) if life.uid not in without] if checks else []
     bare = Context(
-        behaviour.id, namespace, cluster, facts.gates, facts.versions, events, setting=setting(events)
+        behaviour.id,
+        namespace,
+        cluster,
+        facts.gates,
+        facts.versions,
+        events,
+        nominators=frozenset({Actor.NOMINATOR} if behaviour.judges_nominator else ()),
+        setting=setting(events),
     )
     findings, untold = judge(checks, pods, in_run(bare, behaviour=behaviour.id, cluster=cluster))
     ours = {one.check.name for one in checks if one.extension is None}

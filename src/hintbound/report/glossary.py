@@ -209,6 +209,7 @@ _CAUSES: Final = {
     "report.yaml",
     "suites/kubelet": "a kubelet or container runtime that was changed, another writer of pods/status, or "
     "a node that is too busy to start a container",
+    "suites/nominator": "a proxy or webhook that changes what the nominator sends",
     "suites/scheduler/binding": "another writer of the field, an apiserver with other gates behind the same "
     "address, or a scheduler that clears by itself",
     "suites/scheduler/clearing": "a nominator that hints again at once, a profile with other PostFilter "
