@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import json
-import signal
-import subprocess
-import sys
 import tempfile
-import threading
-from collections.abc import Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import click
 
-from hintbound.clusters.embedded.guard import Guard
+from hintbound.cli.judges import Judges
 from hintbound.errors import CannotStart, cause, one_of
-from hintbound.protocol import EXIT_CODES, ExitCode, worst
+from hintbound.protocol import EXIT_CODES, worst
 
 if TYPE_CHECKING:
     from hintbound.report.matrix import Row
-    from hintbound.report.model import Run
 
 EMULATED = (("1.37.2", "1.34"), ("1.37.2", "1.35"))
 """A binary and the older minor by whose table of gates it is to behave."""
@@ -85,8 +78,9 @@ def command(
             assets.faulty_scheduler(version)
     options = [f"--behaviour={wanted}" for wanted in behaviours]
     options += ["--xfails", str(xfails)] if xfails else []
-    with tempfile.TemporaryDirectory() as scratch, _Judges(Path(scratch), at_once, options) as judges:
-        runs = [(column, judged.result()) for column, judged in judges.begin(columns)]
+    with tempfile.TemporaryDirectory() as scratch, Judges(Path(scratch), at_once) as judges:
+        begun = [(column, judges.begin(column, ["--cluster", spec, *options])) for column, spec in columns]
+        runs = [(column, judged.result().run) for column, judged in begun]
     result = matrix.build(__version__, rows, runs)
     result = before.updated(result) if before else result
     (into / shipped.FILE).write_text(json.dumps(result.to_json(), indent=1) + "\n", encoding="utf-8")
@@ -135,67 +129,6 @@ def _columns(versions: tuple[str, ...], sets: tuple[str, ...]) -> list[tuple[str
             if version in exact
         ]
     return columns
-
-
-class _Judges:
-    """One run for each column, in processes of their own, some side by side. None of them outlives us."""
-
-    def __init__(self, scratch: Path, at_once: int, options: Iterable[str]) -> None:
-        self._scratch = scratch
-        self._options = ["--profile", "all", *options]
-        self._pool = ThreadPoolExecutor(at_once)
-        self._guard = Guard()
-        self._running: set[subprocess.Popen[str]] = set()
-        self._ended = False
-        self._lock = threading.Lock()
-        """Of the two: no run begins once all have been asked to end."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """After an error or an interrupt the runs are asked to end, which removes their clusters."""
-        try:
-            if kind is not None:
-                self._pool.shutdown(wait=False, cancel_futures=True)
-                with self._lock:
-                    self._ended = True
-                    for run in self._running:
-                        run.send_signal(signal.SIGINT)
-            self._pool.shutdown()
-        finally:
-            self._guard.release()
-
-    def begin(self, columns: Iterable[tuple[str, str]]) -> list[tuple[str, Future[Run]]]:
-        """Each column's id with its run, which may last a while. Raises CannotStart where it cannot begin."""
-        return [(column, self._pool.submit(self._judge, column, spec)) for column, spec in columns]
-
-    def _judge(self, column: str, spec: str) -> Run:
-        from hintbound.report import run_json
-
-        reports = self._scratch / column.replace(" ", "-")
-        command = [sys.executable, "-m", "hintbound", "run", *self._options, "--cluster", spec]
-        with self._lock:
-            if self._ended:
-                raise CannotStart(f"{spec} was not judged: the others have been ended.")
-            run = subprocess.Popen(
-                [*command, "--reports", str(reports)],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                process_group=self._guard.group,
-            )
-            self._running.add(run)
-        with run:
-            out, err = run.communicate()
-        with self._lock:
-            self._running.discard(run)
-        if run.returncode not in (ExitCode.PASS, ExitCode.FAIL, ExitCode.UNKNOWN):
-            said = (err.strip() or out.strip() or f"exit code {run.returncode}").splitlines()[-1]
-            raise CannotStart(f"{spec} could not be judged: {said.removeprefix('hintbound: ')}")
-        result = run_json.read(reports / "latest" / "run.json")
-        click.echo(f"{column}: {result.verdict} in {result.duration_seconds:.0f} s", err=True)
-        return result
 
 
 def _row(entry: object) -> Row:

@@ -1,4 +1,4 @@
-"""`hintbound matrix`: the runs that it starts are all ended with it."""
+"""`hintbound matrix` and `hintbound mutants`: the runs that they start are all ended with them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hintbound.cli import matrix
+from hintbound.cli.judges import Judges
 from hintbound.errors import CannotStart
 
 
@@ -31,10 +31,10 @@ def test_no_run_begins_once_the_others_have_been_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started = _plays(monkeypatch, "")
-    judges = matrix._Judges(tmp_path, 1, ())
+    judges = Judges(tmp_path, 1)
     judges.__exit__(KeyboardInterrupt)
-    with pytest.raises(CannotStart, match=r"embedded:1\.35 was not judged"):
-        judges._judge("1.35.4 @default", "embedded:1.35")
+    with pytest.raises(CannotStart, match=r"1\.35\.4 @default was not judged"):
+        judges._judge("1.35.4 @default", [])
     assert started == []
 
 
@@ -42,8 +42,8 @@ def test_why_a_run_cannot_start_is_one_line(tmp_path: Path, monkeypatch: pytest.
     _plays(
         monkeypatch, "import sys; sys.stderr.write('starting\\nhintbound: no such gate.\\n'); sys.exit(254)"
     )
-    with matrix._Judges(tmp_path, 1, ()) as judges:
-        ((_, judged),) = judges.begin([("1.35.4 @default", "embedded:1.35")])
+    with Judges(tmp_path, 1) as judges:
+        judged = judges.begin("1.35.4 @default", ["--cluster", "embedded:1.35"])
         with pytest.raises(CannotStart) as refused:
             judged.result()
-    assert str(refused.value) == "embedded:1.35 could not be judged: no such gate."
+    assert str(refused.value) == "1.35.4 @default could not be judged: no such gate."
