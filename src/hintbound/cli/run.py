@@ -34,6 +34,7 @@ from hintbound.protocol import ExitCode
 @click.option(
     "--xfails", metavar="FILE", help="Failures that are expected: shown, but they do not fail the run."
 )
+@click.option("--seed", type=int, help="Of what scenarios leave to chance.  [default: drawn, and reported]")
 @click.option("--keep", is_flag=True, help="Leave the control planes running; see `hintbound cluster`.")
 @click.option("--verbose", "-v", is_flag=True, help="Show pytest's own output, with tracebacks.")
 def command(
@@ -45,6 +46,7 @@ def command(
     jobs: int | None,
     reports: Path | None,
     xfails: str | None,
+    seed: int | None,
     keep: bool,
     verbose: bool,
 ) -> int:
@@ -66,6 +68,7 @@ def command(
     arguments += [f"--hintbound-jobs={jobs}"] if jobs else []
     arguments += [f"--hintbound-reports={reports}"] if reports else []
     arguments += [f"--hintbound-xfails={xfails}"] if xfails is not None else []
+    arguments += [f"--hintbound-seed={seed}"] if seed is not None else []
     arguments += ["--hintbound-keep"] if keep else []
     arguments += ["-v", "-rA"] if verbose else []
     console = RunConsole()

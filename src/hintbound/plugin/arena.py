@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import random
 import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -59,6 +60,8 @@ class Arena(Acts):
         self._watched = Watched(stage.store, self.namespace)
         self.nodes = Nodes(self, stage.cluster, self._name)
         """Nodes of this scenario alone: `await arena.nodes(2)`, `arena.nodes.cordon(node)`."""
+        self.random = random.Random(f"{stage.seed} {behaviour.id}")
+        """Chance, by the seed of the run."""
         stage.store.own(self.namespace, test=behaviour.id, label=self._name)
 
     @property

@@ -53,6 +53,9 @@ OPTIONS = {
         "behaviours", "judge this behaviour only (may be repeated)", action="append", metavar="ID"
     ),
     "jobs": _option("jobs", "how many scenarios run at once", metavar="N"),
+    "seed": _option(
+        "seed", "of what scenarios leave to chance; drawn, and reported, if not given", metavar="N"
+    ),
     "xfails": _option(
         "xfails",
         "a file of failures that are expected: shown as such, they do not fail the run",

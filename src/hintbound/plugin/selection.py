@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -50,6 +51,7 @@ def settings(config: pytest.Config, collected: Collection[str]) -> Settings:
         selection=_selection(config, whom),
         subject=whom,
         keep=bool(option.hintbound_keep),
+        seed=_seed(option.hintbound_seed),
     )
 
 
@@ -209,6 +211,15 @@ def _place(item: pytest.Item) -> str:
     file, _, test = node_id(item).partition("::")
     line = item.reportinfo()[1]
     return f"{file}:{line + 1} ({test})" if line is not None else f"{file} ({test})"
+
+
+def _seed(text: str | None) -> int:
+    """The seed that was asked for, or any. Raises CannotStart."""
+    if text is None:
+        return secrets.randbelow(2**32)
+    if not text.isascii() or not text.isdecimal():
+        raise CannotStart(f"{text!r} is no seed.", next_step="Write a number, as a report shows it.")
+    return int(text)
 
 
 def _jobs(text: str | None) -> int:

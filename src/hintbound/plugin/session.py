@@ -64,6 +64,8 @@ class Settings:
     """Whose scheduler is judged; None for kube-scheduler."""
     keep: bool = False
     """Whether the clusters are left running."""
+    seed: int = 0
+    """Of what scenarios leave to chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +112,10 @@ class Session:
                 break
             playing = (item.behaviour for item in self.items if item.scenario.lane == name)
             needs = frozenset(need for behaviour in playing for need in behaviour.needs)
-            keep = self.settings.keep
-            stage = Stage(name, self.settings.spec, self.store, self.folder, needs, subject, keep=keep)
+            keep, seed = self.settings.keep, self.settings.seed
+            stage = Stage(
+                name, self.settings.spec, self.store, self.folder, needs, subject, keep=keep, seed=seed
+            )
             self.stages.append(stage)
         self.engine.run(self._start(told))
 
@@ -246,6 +250,7 @@ class Session:
             provider=self.settings.spec.provider,
             subject=_subject_info(self.settings.subject) if self.settings.subject else None,
             jobs=self.settings.jobs,
+            seed=self.settings.seed,
             extensions=self.settings.extensions,
             command=self._command(),
             selection=self.settings.selection,

@@ -54,8 +54,10 @@ class Stage:
         subject: Subject | None = None,
         *,
         keep: bool = False,
+        seed: int = 0,
     ) -> None:
-        """`keep`: the cluster is left running at the end. Raises CannotStart."""
+        """`keep`: the cluster is left running at the end. `seed`: of what scenarios leave to chance. Raises
+        CannotStart."""
         self.name = name
         self.subject = subject
         """Whose scheduler it is; None for kube-scheduler."""
@@ -72,6 +74,7 @@ class Stage:
         )
         if keep and (spec.is_there or not isinstance(self.cluster, Stays)):
             raise CannotStart(f"{spec} is not for us to keep or to end.", next_step="Leave --keep out.")
+        self.seed = seed
         self._keep = keep
         self.kept = ""
         """The name by which a cluster that was kept is found again."""
