@@ -109,9 +109,11 @@ class FakeStage:
         subject: Subject | None = None,
         *,
         keep: bool = False,
+        seed: int = 0,
     ) -> None:
         self.name = name
         self.keep = keep
+        self.seed = seed
         self.kept = ""
         there_once = spec is not None and spec.is_there
         self.is_alone = there_once or Capability.RESTART_COMPONENT not in self.capabilities

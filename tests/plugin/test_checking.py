@@ -19,7 +19,7 @@ FACTS = Facts({ComponentKind.APISERVER: {CLEARING_NOMINATED_NODE_NAME_AFTER_BIND
 def found(
     record: Record, *, scheduler: str = "v1.35.4", facts: Facts = FACTS, without: str = "", **behaviour: Any
 ) -> list[Finding]:
-    findings, untold = checking.found(
+    checked = checking.found(
         judging.every(),
         record.events,
         a_behaviour(**behaviour),
@@ -29,8 +29,8 @@ def found(
         schedulers={scheduler},
         without={without},
     )
-    assert untold == []
-    return findings
+    assert checked.untold == []
+    return list(checked.findings)
 
 
 def victim_deleted_again_and_again() -> Record:

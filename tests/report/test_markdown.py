@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hintbound.protocol import Severity, Verdict
-from hintbound.report import ClusterInfo, ComponentInfo, markdown
+from hintbound.report import CheckInfo, ClusterInfo, ComponentInfo, markdown
 from tests.report.runs import CLEARING, EXPECTATION, cluster, one_of_each, outcome, run
 
 ONE_OF_EACH = Path(__file__).with_name("one_of_each.md")
@@ -123,3 +123,21 @@ def test_an_unjudged_behaviour_says_whom_it_concerns() -> None:
     text = markdown.write(run(outcome(Verdict.SKIP, **about), outcome(Verdict.NOT_SUPPORTED, **about)))
 
     assert text.count("  * **Concerns:** nominator. Where the sentence holds: Hint again.\n") == 1
+
+
+def test_what_the_checks_judged_and_found_is_one_line() -> None:
+    checks = (
+        CheckInfo("never-both", 7),
+        CheckInfo("victim-deleted-once", 3, 1, {"kubernetes#134249 is known of this version": 2}),
+    )
+
+    row = next(
+        line
+        for line in markdown.write(run(outcome(Verdict.PASS), checks=checks)).splitlines()
+        if "Checks" in line
+    )
+
+    assert row == (
+        "| Checks | 2 checks judged 10 lives of pods; victim-deleted-once found 1; victim-deleted-once "
+        "found 2 more that fail nobody: kubernetes#134249 is known of this version |"
+    )

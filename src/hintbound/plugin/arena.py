@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hintbound import __version__
-from hintbound.checks import Finding, Registered
+from hintbound.checks import Registered
 from hintbound.clusters.protocol import ApiserverSpec, Component, ComponentState, Extras, SchedulerSpec
 from hintbound.history.events import Kind, Source
 from hintbound.history.join import PodLife, lives
@@ -93,8 +93,8 @@ class Arena(Acts):
         """The lives of its pods as recorded so far, for a reader of the failure."""
         return evidence(error, self._stage.store.slice(namespace=self.namespace), without=self.nodes.scouts)
 
-    def checked(self, checks: Sequence[Registered]) -> tuple[list[Finding], list[str]]:
-        """What checks find in its record, which must be whole, and which of them crashed."""
+    def checked(self, checks: Sequence[Registered]) -> checking.Checked:
+        """What checks find in its record, which must be whole."""
         facts = self._stage.facts
         for kind in {ComponentKind.APISERVER, ComponentKind.SCHEDULER} & {s.kind for s in self._states}:
             facts = checking.without_facts_of(kind, facts)

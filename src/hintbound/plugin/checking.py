@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from hintbound.checks import Context, Finding, Registered, judge
 from hintbound.checks.records import in_run
@@ -13,6 +14,23 @@ from hintbound.history.setting import setting
 from hintbound.plugin.applies import Facts
 from hintbound.plugin.behaviours import Behaviour
 from hintbound.protocol import Actor, ComponentKind, Severity
+from hintbound.report.model import CheckInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What checks came to on one record, or on many."""
+
+    findings: Sequence[Finding] = ()
+    untold: Sequence[str] = ()
+    """Which of them judged nothing, and why."""
+    judged: Mapping[str, int] = field(default_factory=dict)
+    """By our own check: the lives that its sentence concerns."""
+
+    @property
+    def failing(self) -> list[Finding]:
+        """What fails the scenario."""
+        return [finding for finding in self.findings if not finding.excuse]
 
 
 def found(
@@ -25,8 +43,8 @@ def found(
     namespace: str,
     schedulers: Collection[str],
     without: Collection[str],
-) -> tuple[list[Finding], list[str]]:
-    """What the checks find in a whole record, and which of them judged nothing.
+) -> Checked:
+    """What the checks find in a whole record.
 
     `facts`: what is known of the components that made it. `schedulers`: the versions of those that
     took part. `without`: the uids of pods that only set the stage.
@@ -42,14 +60,47 @@ def found(
         nominators=frozenset({Actor.NOMINATOR} if behaviour.judges_nominator else ()),
         setting=setting(events),
     )
-    findings, untold = judge(checks, pods, in_run(bare, behaviour=behaviour.id, cluster=cluster))
-    ours = {one.check.name for one in checks if one.extension is None}
-    return [
-        replace(finding, excuse=_excuse(finding, behaviour, schedulers))
-        if finding.check.name in ours
-        else finding
-        for finding in findings
-    ], untold
+    context = in_run(bare, behaviour=behaviour.id, cluster=cluster)
+    findings, untold = judge(checks, pods, context)
+    ours = {one.check.name: one.check for one in checks if one.extension is None}
+    return Checked(
+        [
+            replace(finding, excuse=_excuse(finding, behaviour, schedulers))
+            if finding.check.name in ours
+            else finding
+            for finding in findings
+        ],
+        untold,
+        {
+            name: sum(check.concerns is None or check.concerns(life, context) for life in pods)
+            for name, check in ours.items()
+        },
+    )
+
+
+class Sum:
+    """What all records of a run came to, check by check."""
+
+    def __init__(self) -> None:
+        self._judged: Counter[str] = Counter()
+        self._found: Counter[str] = Counter()
+        self._excused: dict[str, Counter[str]] = defaultdict(Counter)
+
+    def add(self, checked: Checked) -> None:
+        """One more record."""
+        self._judged.update(checked.judged)
+        for finding in checked.findings:
+            if finding.excuse:
+                self._excused[finding.check.name][finding.excuse] += 1
+            else:
+                self._found[finding.check.name] += 1
+
+    def told(self) -> tuple[CheckInfo, ...]:
+        """For the run's report."""
+        return tuple(
+            CheckInfo(name, judged, self._found[name], dict(self._excused[name]))
+            for name, judged in self._judged.items()
+        )
 
 
 def _excuse(finding: Finding, behaviour: Behaviour, schedulers: Collection[str]) -> str:

@@ -23,6 +23,7 @@ from hintbound.protocol import (
     Verdict,
 )
 from hintbound.report.model import EXPECTED_FAIL, ExpectedFailure, Statistics
+from hintbound.report.words import checks
 
 if TYPE_CHECKING:
     from hintbound.plugin.session import Settings
@@ -128,6 +129,8 @@ class RunConsole:
         counted = Statistics.of(run.outcomes)
         for note in run.notes:
             self._say(f"note: {note}", style="yellow")
+        if run.checks:
+            self._say(f"checks: {checks(run)}", style="dim")
         verdict = Text(f"{run.verdict}", style=_STYLES[run.verdict])
         line = Text("verdict: ").append(verdict).append(f", {run.reason}" if run.reason else "")
         if counted.expected:

@@ -20,6 +20,7 @@ from hintbound.errors import CannotStart
 from hintbound.plugin.applies import Unreadable
 from hintbound.plugin.arena import Arena
 from hintbound.plugin.behaviours import Behaviour
+from hintbound.plugin.checking import Checked, Sum
 from hintbound.plugin.heartbeat import Heartbeat
 from hintbound.plugin.interrupts import Interrupts, interrupts_put_off
 from hintbound.plugin.judgement import DeadlinePassed, Judgement, NotSeen, judge, leading
@@ -73,6 +74,7 @@ class Engine:
         self._workers: list[asyncio.Task[None]] = []
         self._heartbeat = Heartbeat()
         self._watch = Watch()
+        self.checked = Sum()
         self.notes: list[str] = []
         """What went wrong in cleaning up; belongs into the report, changes no verdict."""
 
@@ -212,16 +214,17 @@ class Engine:
             if failures := loose.failures:
                 error = BaseExceptionGroup("", [*([error] if error else []), *failures])
             unwhole = await _flaws(arena, error)
-            findings, crashes = ([], []) if unwhole or not _settles(error) else arena.checked(self._checks)
-            flaws = [*unwhole, *crashes, *arena.deaths, *lifeless, *loose.forgotten]
+            checked = Checked() if unwhole or not _settles(error) else arena.checked(self._checks)
+            self.checked.add(checked)
+            flaws = [*unwhole, *checked.untold, *arena.deaths, *lifeless, *loose.forgotten]
             flaws += unended if error is None else []
-            if failing := [finding for finding in findings if not finding.excuse]:
+            if failing := checked.failing:
                 error = BaseExceptionGroup("", [*([error] if error else []), ChecksFailed(failing)])
             if isinstance(leading(error), NotSeen):
                 flaws += self._heartbeat.since(began)
             verdict, reason = judge(error, flaws)
             shown = arena.evidence(leading(error)) if verdict in (Verdict.FAIL, Verdict.UNKNOWN) else ()
-            shown = (*(line for finding in findings for line in finding.lines()), *shown)
+            shown = (*(line for finding in checked.findings for line in finding.lines()), *shown)
             took = round(clock() - began, 3)
             arena.finished(verdict, reason)
         finally:

@@ -262,6 +262,7 @@ class Session:
                 for item in self.items
                 if item.behaviour.id in self._outcomes
             ),
+            checks=self.engine.checked.told(),
             notes=(*self.engine.notes, *self._kept(), *(self._stale() if finished else ())),
         )
 

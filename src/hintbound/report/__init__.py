@@ -2,6 +2,7 @@
 
 from hintbound.report.folder import RunFolder
 from hintbound.report.model import (
+    CheckInfo,
     ClusterInfo,
     ComponentInfo,
     ExpectedFailure,
@@ -16,6 +17,7 @@ from hintbound.report.model import (
 from hintbound.report.writers import write_all
 
 __all__ = [
+    "CheckInfo",
     "ClusterInfo",
     "ComponentInfo",
     "ExpectedFailure",

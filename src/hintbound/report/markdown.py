@@ -9,7 +9,15 @@ from typing import Final
 from hintbound.protocol import Level, Severity, Verdict
 from hintbound.report.glossary import TERMS, usual_cause
 from hintbound.report.model import ExpectedFailure, Outcome, Run, Statistics, SubjectInfo
-from hintbound.report.words import Program, gates_that_matter, one_line, programs, sentence, worst_first
+from hintbound.report.words import (
+    Program,
+    checks,
+    gates_that_matter,
+    one_line,
+    programs,
+    sentence,
+    worst_first,
+)
 
 FILE: Final = "report.md"
 
@@ -58,6 +66,7 @@ def _what_was_run(run: Run) -> list[str]:
     rows += [(f"Level {level}", _level(run, level)) for level in Level if run.of_level(level)]
     suite = f"hintbound {run.suite_version}, Python {run.python} on {run.platform}, {run.jobs} at once"
     rows.append(("Suite", _text(suite) + (f", seed {run.seed}" if run.seed is not None else "")))
+    rows += [("Checks", _text(checks(run)))] if run.checks else []
     rows += [("Extensions", ", ".join(map(_text, run.extensions)))] if run.extensions else []
     return _table(("", ""), rows)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
@@ -50,6 +50,19 @@ class ClusterInfo:
     capabilities: tuple[str, ...] = ()
     deviations: tuple[str, ...] = ()
     """Differences from a default cluster that a reader must know, one sentence each."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckInfo:
+    """What one of hintbound's own checks did in the run, in all scenarios whose record was whole."""
+
+    name: str
+    judged: int
+    """Lives that had in them what its sentence speaks of."""
+    found: int = 0
+    """Where its sentence was broken and that failed a scenario."""
+    excused: Mapping[str, int] = field(default_factory=dict)
+    """Where it was broken and failed nobody, by the reason why not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +219,7 @@ class Run:
     platform: str = ""
     clusters: tuple[ClusterInfo, ...] = ()
     outcomes: tuple[Outcome, ...] = ()
+    checks: tuple[CheckInfo, ...] = ()
     notes: tuple[str, ...] = ()
     """Warnings that belong to the run as a whole."""
 
@@ -334,6 +348,7 @@ def _run(record: Mapping[str, Any]) -> Run:
         values["subject"] = SubjectInfo(**_fields(SubjectInfo, record["subject"]))
     values["clusters"] = tuple(map(_cluster, record.get("clusters", ())))
     values["outcomes"] = tuple(map(_outcome, record.get("outcomes", ())))
+    values["checks"] = tuple(CheckInfo(**_fields(CheckInfo, check)) for check in record.get("checks", ()))
     return Run(**values)
 
 

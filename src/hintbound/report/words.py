@@ -128,3 +128,16 @@ def one_line(text: str) -> str:
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def checks(run: Run) -> str:
+    """How much the checks judged, and what they found, in one line."""
+    lives = sum(check.judged for check in run.checks)
+    told = [f"{_count(len(run.checks), 'check')} judged {lives} lives of pods"]
+    told += [f"{check.name} found {check.found}" for check in run.checks if check.found]
+    told += [
+        f"{check.name} found {count} more that fail nobody: {why}"
+        for check in run.checks
+        for why, count in check.excused.items()
+    ]
+    return "; ".join(told)
