@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml src/hintbound/__init__.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types unit matrix behaviours lock wheel bench soak nightly kind kind-page kind-image kind-environment clean
+.PHONY: help run test lint types unit matrix behaviours lock wheel bench soak clean-runs nightly kind kind-page kind-image kind-environment clean
 
 help:
 	@echo "make run     judge $(CLUSTER) by the profile $(PROFILE); CLUSTER=... and PROFILE=... change that"
@@ -18,6 +18,7 @@ help:
 	@echo "make bench   the benchmarks, as JSON lines"
 	@echo "make kind    judges kind clusters of $(VERSION), gates on and off, against embedded ones; starts Docker if need be"
 	@echo "make kind-image  builds a kind node image of $(VERSION) where no image registry is reached"
+	@echo "make clean-runs N=30  whether suites and checks stay silent where nothing is broken"
 	@echo "make nightly all versions and gates, twenty equal runs, the benchmarks"
 
 run: $(VENV)/run.stamp
@@ -55,6 +56,10 @@ bench: $(VENV)/dev.stamp
 
 soak: $(VENV)/run.stamp
 	$(BIN)/python benchmarks/equal_runs.py --runs 20 --cluster $(CLUSTER)
+
+clean-runs: $(VENV)/run.stamp
+	$(BIN)/python benchmarks/clean_runs.py --runs $(N)
+N := 30
 
 nightly: $(VENV)/dev.stamp
 	.ci/nightly

@@ -40,6 +40,7 @@ class Traffic:
         self._down = asyncio.Lock()
         self._writer = ScriptedWriter(arena)
         self._pods: list[Pod] = []
+        self._hinted: set[tuple[Pod, str]] = set()
         self._cordoned: set[str] = set()
         self._weights: dict[Act, int] = {
             self._arrives: 8,
@@ -119,6 +120,11 @@ class Traffic:
                 return
 
     async def _hint(self, pod: Pod, node: str) -> None:
+        """Once for each pod and node: a hint that was taken away is not to be repeated."""
+        if (pod, node) in self._hinted:
+            return
+        self._hinted.add((pod, node))
+
         async def chosen(_seen: Json) -> str:
             return node
 
