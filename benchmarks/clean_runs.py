@@ -1,5 +1,5 @@
-"""Whether the suites and their checks are silent where nothing is broken: everything, mixed traffic too, again and
-again with other seeds. Prints a JSON line with how much was judged and every alarm; exit 1 when there is one.
+"""Whether the suites and their checks are silent where nothing is broken: everything, mixed traffic too, with
+other seeds again and again. Prints a JSON line with how much was judged and every alarm; any exits with 1.
 
 A hazard that a check tells is an alarm here, too, and so is a behaviour that comes to nothing.
 """
@@ -46,9 +46,7 @@ def main() -> int:
     """Run, sum up."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=30)
-    parser.add_argument(
-        "--cluster", action="append", help="repeatable; they take turns [default: 1.35 and 1.37]"
-    )
+    parser.add_argument("--cluster", action="append", help="repeatable, they take turns [1.35, 1.37]")
     parser.add_argument("--seed", type=int, default=1, help="of the first run; each next one has the next")
     options = parser.parse_args()
     clusters = options.cluster or ["embedded:1.35", "embedded:1.37"]
