@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hintbound.cli.judges import Judges
 from hintbound.errors import CannotStart, cause, one_of
+from hintbound.plugin.judges import Judges
 from hintbound.protocol import EXIT_CODES, worst
 
 if TYPE_CHECKING:

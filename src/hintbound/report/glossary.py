@@ -226,6 +226,8 @@ _CAUSES: Final = {
     "changed in how it starts",
     "suites/scheduler/skew": "a gate or --emulated-version that did not take effect: see `components` in "
     "report.yaml",
+    "suites/soak": "the sum of small things: repeat it with the seed of the report, and read "
+    "what the check proves",
 }
 """By the folder of the suite: what a failure there most often comes from."""
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hintbound.cli.judges import Judges
 from hintbound.errors import CannotStart
+from hintbound.plugin.judges import Judges
 
 
 def _plays(monkeypatch: pytest.MonkeyPatch, program: str) -> list[subprocess.Popen[str]]:
