@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from enum import IntEnum, StrEnum
-from typing import Final
+from typing import Any, Final, Self
+
+import orjson
 
 Seconds = float
 """A duration."""
@@ -162,3 +167,94 @@ TEST_LABEL: Final = "hintbound.dev/test"
 """On namespaces and nodes: which scenario they belong to."""
 MARKER_LABEL: Final = "hintbound.dev/marker"
 """On the object whose sight tells that a recorder has caught up."""
+
+DECISION_ANNOTATION: Final = "hintbound.dev/decision"
+"""On a pod that a nominator hinted, written in the same request as the hint: the Decision behind it."""
+
+LONGEST_TTL: Final[Seconds] = 3600.0
+"""A decision is about a cluster that changes: what is to hold for longer is no hint."""
+_LONGEST_TEXT: Final = 1024
+_DECISION_KEYS: Final = ("id", "reason", "algorithmVersion", "time", "ttlSeconds", "resourceVersion")
+
+
+class UnreadableDecision(ValueError):
+    """A decision, or an annotation, that breaks the protocol: says which field, and how, in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Why a nominator hints a pod to a node, on what it decided that, and for how long it stands by it.
+
+    As an annotation it is a JSON object with exactly the keys id, reason, algorithmVersion, time (RFC 3339),
+    ttlSeconds and resourceVersion. One id stands for one decision: written again it is the same in all
+    fields, and hints the same node.
+
+    Raises UnreadableDecision for values that the protocol does not know.
+    """
+
+    id: str
+    reason: str
+    algorithm_version: str
+    time: datetime
+    """When it was made; with a time zone."""
+    ttl: Seconds
+    """For how long it holds from then on: more than 0, at most LONGEST_TTL."""
+    resource_version: str
+    """Of the pod, as it was when this was decided."""
+
+    def __post_init__(self) -> None:
+        """Every field is checked, whoever makes it."""
+        texts = {
+            "id": self.id,
+            "reason": self.reason,
+            "algorithmVersion": self.algorithm_version,
+            "resourceVersion": self.resource_version,
+        }
+        for key, text in texts.items():
+            if type(text) is not str or not text.strip():
+                raise UnreadableDecision(f"{key} is {text!r}, no text")
+            if len(text) > _LONGEST_TEXT or not text.isprintable():
+                raise UnreadableDecision(f"{key} is no line of at most {_LONGEST_TEXT} characters")
+        if not isinstance(self.time, datetime) or self.time.tzinfo is None:
+            raise UnreadableDecision(f"time is {self.time!r}, no moment with a time zone")
+        if type(self.ttl) not in (int, float) or not 0 < self.ttl <= LONGEST_TTL or math.isnan(self.ttl):
+            raise UnreadableDecision(
+                f"ttlSeconds is {self.ttl!r}, not more than 0 and at most {LONGEST_TTL:g}"
+            )
+
+    @property
+    def expires(self) -> datetime:
+        """From this moment on it no longer holds."""
+        return self.time + timedelta(seconds=self.ttl)
+
+    def to_annotation(self) -> str:
+        """The value of DECISION_ANNOTATION."""
+        time = self.time.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        values = (self.id, self.reason, self.algorithm_version, time, self.ttl, self.resource_version)
+        return orjson.dumps(dict(zip(_DECISION_KEYS, values, strict=True))).decode()
+
+    @classmethod
+    def from_annotation(cls, text: str) -> Self:
+        """Read a value of DECISION_ANNOTATION back, strictly. Raises UnreadableDecision."""
+        try:
+            said: Any = orjson.loads(text)
+        except ValueError:
+            raise UnreadableDecision("it is no JSON") from None
+        if not isinstance(said, dict):
+            raise UnreadableDecision(f"it is {type(said).__name__}, no object")
+        if lacking := [key for key in _DECISION_KEYS if key not in said]:
+            raise UnreadableDecision(f"{', '.join(lacking)} is missing")
+        if unknown := sorted(said.keys() - set(_DECISION_KEYS)):
+            raise UnreadableDecision(f"{', '.join(unknown)} is unknown")
+        try:
+            time = datetime.fromisoformat(said["time"])
+        except (TypeError, ValueError):
+            raise UnreadableDecision(f"time is {said['time']!r}, no RFC 3339") from None
+        return cls(
+            said["id"],
+            said["reason"],
+            said["algorithmVersion"],
+            time,
+            said["ttlSeconds"],
+            said["resourceVersion"],
+        )

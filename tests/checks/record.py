@@ -4,6 +4,7 @@ too."""
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from hintbound.checks import Context
@@ -14,8 +15,10 @@ from hintbound.history.audit_lives import lives_of, partitioned
 from hintbound.history.setting import setting
 from hintbound.protocol import (
     CLEARING_NOMINATED_NODE_NAME_AFTER_BINDING,
+    DECISION_ANNOTATION,
     SCHEDULER_USER,
     ComponentKind,
+    Decision,
 )
 from tests.history.lines import audit, pod, stamp
 
@@ -124,6 +127,24 @@ class Record:
         sent = body or {"metadata": {"uid": uid}, "status": {"nominatedNodeName": node or None}}
         self.asked("patch", subresource="status", name=name, user=by, body=sent, answer=item)
 
+    @property
+    def now(self) -> datetime:
+        """When the next event is."""
+        return datetime.fromisoformat(stamp(len(self.events) + self._late))
+
+    def decided(self, node: str, decision: str = "d1", *, text: str | None = None, **about: Any) -> None:
+        """A hint and the decision behind it, made a second ago on the pod as it is; `about` it: `made` so
+        many seconds ago, `ttl`, `why`, `basis`."""
+        name, uid = about.setdefault("name", "p"), about.setdefault("uid", "u1")
+        made = self.now - timedelta(seconds=about.pop("made", 1))
+        seen = [e.resource_version for e in self.events if e.source == Source.WATCH and e.uid == uid]
+        why, ttl, basis = about.pop("why", "room"), about.pop("ttl", 60), about.pop("basis", seen[-1])
+        if text is None:
+            text = Decision(decision, why, "v1", made, ttl, basis).to_annotation()
+        metadata = {"uid": uid, "annotations": {DECISION_ANNOTATION: text}}
+        body = {"metadata": metadata, "status": {"nominatedNodeName": node}}
+        self.hinted(node, body=body, **about | {"name": name, "uid": uid})
+
     def nominated(self, node: str, **about: Any) -> None:
         """As kube-scheduler does for a preemptor: hint and condition in one patch."""
         status = {"nominatedNodeName": node, "conditions": [{"type": "PodScheduled", "status": "False"}]}
@@ -194,14 +215,14 @@ def clean() -> Record:
     record.node("n1")
     record.node("n2", cpu="1")
     record.created("hinted", "u1", cpu="1")
-    record.hinted("n1", name="hinted", uid="u1", cpu="1")
+    record.decided("n1", name="hinted", uid="u1", cpu="1")
     record.bound("n1", name="hinted", uid="u1", cpu="1")
     record.started("n1", name="hinted", uid="u1", cpu="1")
     record.created("victim", "u2", cpu="1")
     record.bound("n2", name="victim", uid="u2", cpu="1")
     record.started("n2", name="victim", uid="u2", cpu="1")
     record.created("lower", "u4", cpu="1")
-    record.hinted("n2", name="lower", uid="u4", cpu="1")
+    record.decided("n2", name="lower", uid="u4", cpu="1")
     high = {"priority": 1000}
     record.created("preemptor", "u3", cpu="1", spec=high)
     record.nominated("n2", name="preemptor", uid="u3", cpu="1", spec=high)

@@ -55,11 +55,10 @@ def _writer(life: PodLife, version: PodVersion) -> Request | None:
     watch.
     """
     after = version.nominated_node_name
-    sent = {
-        (request.user, manager_of(request)): request
-        for request in life.requests
-        if request.rv == version.rv and request.succeeded and hint_sent(request) == after
-    }
+    sent: dict[tuple[str, str], Request] = {}
+    for request in life.requests:
+        if request.rv == version.rv and request.succeeded and hint_sent(request) == after:
+            sent.setdefault((request.user, manager_of(request)), request)  # a later one changed nothing
     if len(sent) == 1:
         return next(iter(sent.values()))
     return version.writer if not sent and not after and watched(life) else None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
 
-from hintbound.checks import binding, churn, liveness, manners, ownership, preemption
+from hintbound.checks import binding, churn, decisions, liveness, manners, ownership, preemption
 from hintbound.checks.model import Check, Context, Unknown, Violation
 from hintbound.checks.registry import Registered, checked, registered
 from hintbound.errors import CannotStart, line_of, one_of
@@ -19,6 +19,7 @@ from hintbound.protocol import Severity, Verdict
 FAMILIES: Final = {
     "binding": binding.CHECKS,
     "ownership": ownership.CHECKS,
+    "decisions": decisions.CHECKS,
     "preemption": preemption.CHECKS,
     "liveness": liveness.CHECKS,
     "churn": churn.CHECKS,

@@ -237,17 +237,17 @@ def preemptor_waits_for_victims(lives: Sequence[PodLife], context: Context) -> I
 def lower_nominations_cleared(lives: Sequence[PodLife], context: Context) -> Iterator[Violation | Unknown]:
     """Source: `getLowerPriorityNominatedPods`: else pods wait for room that is taken. Of pods that another
     scheduler serves it knows nothing, nor of hints from before it came back."""
-    if reason := status_untold(lives, context):
-        yield from [Unknown(reason)] * sum(is_victim(life, context) for life in lives)
+    victims = [life for life in lives if is_victim(life, context)]
+    if reason := status_untold(lives, context) if victims else "":
+        yield from [Unknown(reason)] * len(victims)
         return
-    nominated = nominations(lives, context)
+    nominated = nominations(lives, context) if victims else {}
     hinted = [life for life in lives if any(v.nominated_node_name for v in life.versions)]
     answered = max((request.event.mono for life in lives for request in life.requests), default=0.0)
     ends = max((life.last.mono for life in lives if life.versions), default=answered)
     judged: set[int] = set()
-    for life in lives:
-        if not (deletions := deletions_of(life, context)):
-            continue
+    for life in victims:
+        deletions = deletions_of(life, context)
         node, at = node_of(life), deletions[0].event.mono
         asking = preemptors(nominated.get(node, ()), deletions)
         if not node or not asking:
@@ -303,6 +303,9 @@ def _scheduler(life: PodLife) -> str:
 def no_needless_victims(lives: Sequence[PodLife], context: Context) -> Iterator[Violation | Unknown]:
     """Pods died, and the one that they died for runs elsewhere: legal, for a hint binds nobody. Of a
     preemptor that still waits nothing is said."""
+    victims = [life for life in lives if is_victim(life, context)]
+    if not victims:
+        return
     nominated, untold_whom = nominations(lives, context), status_untold(lives, context)
     came: dict[str, list[Seconds]] = defaultdict(list)
     for life in lives:
@@ -310,9 +313,8 @@ def no_needless_victims(lives: Sequence[PodLife], context: Context) -> Iterator[
             came[life.bound.node_name].append(life.bound.mono)
         elif life.binding is not None:
             came[node_of(life)].append(life.binding.event.mono)
-    for life in lives:
-        if not (deletions := deletions_of(life, context)):
-            continue
+    for life in victims:
+        deletions = deletions_of(life, context)
         node, at = node_of(life), deletions[0].event.mono
         if reason := untold_whom or ("" if node else NO_ANSWERS):
             yield Unknown(reason)
