@@ -101,6 +101,14 @@ class Record:
         """What the engine does to the cluster."""
         self._append(kind, Source.ENGINE, name=name, data=data)
 
+    def answered(self, status: int, *, retry_after: str = "", by: str = NOMINATOR) -> None:
+        """What a client of ours was answered for a hint of ns/p, within a tenth of a second."""
+        path = "/api/v1/namespaces/ns/pods/p/status"
+        data = {"actor": by, "method": "PATCH", "path": path, "status": status, "seconds": 0.1}
+        data |= {"retryAfter": retry_after} if retry_after else {}
+        about = {"resource": "pods/status", "namespace": "ns", "name": "p"}
+        self._append(Kind.RESPONSE, Source.CLIENT, data=data, **about)
+
     def passes(self, seconds: float) -> None:
         """Nothing happens for so long."""
         self._late += seconds

@@ -15,12 +15,12 @@ from hintbound.checks.manners import MOST_RESENT
 from hintbound.checks.preemption import MOST_PREEMPTIONS
 from hintbound.history import Kind
 from hintbound.protocol import SCHEDULER_USER, Verdict
-from tests.checks import breaks_of_decisions, breaks_of_preemption
+from tests.checks import breaks_of_clients, breaks_of_decisions, breaks_of_preemption
 from tests.checks.breaks import BREAKS, Break, breaks
 from tests.checks.record import CONTEXT, NOMINATOR, WAITS, Record, clean, judged
 
 NAMES = [check.name for check in ours()]
-MORE = (breaks_of_decisions, breaks_of_preemption)
+MORE = (breaks_of_clients, breaks_of_decisions, breaks_of_preemption)
 """Where further records stand that break sentences."""
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from hintbound.checks.hints import hint_changes, hint_sent, untold
+from hintbound.checks.hints import asked_at, hint_changes, hint_sent, untold
 from hintbound.checks.model import Context, Unknown, Violation, check, check_life
 from hintbound.checks.room import LAG, over
 from hintbound.history.join import PodLife, PodVersion
@@ -118,7 +118,7 @@ def decision_in_force(life: PodLife, context: Context) -> Iterator[Violation | U
     for hint in _hints(life, context):
         if hint.decision is None:
             continue
-        asked = datetime.fromisoformat(hint.request.received or hint.request.event.time)
+        asked = asked_at(hint.request)
         late = (asked - hint.decision.expires).total_seconds()
         early = (hint.decision.time - asked).total_seconds()
         if late > SKEW or early > SKEW:

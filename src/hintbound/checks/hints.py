@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
@@ -108,3 +110,11 @@ def hint_owners(version: PodVersion) -> set[str]:
         for entry in entries
         if "f:nominatedNodeName" in ((entry.get("fieldsV1") or {}).get("f:status") or {})
     }
+
+
+def asked_at(request: Request) -> datetime:
+    """When a request came, by the apiserver's clock; when it was answered where the log does not say."""
+    for text in (request.received, request.completed):
+        with contextlib.suppress(ValueError):
+            return datetime.fromisoformat(text)
+    return datetime.fromisoformat(request.event.time)

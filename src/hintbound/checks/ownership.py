@@ -7,7 +7,7 @@ from typing import Any
 
 from hintbound.checks.hints import hint_changes, hint_owners, hint_sent, manager_of, untold, watched
 from hintbound.checks.model import Context, Unknown, Violation, check_life
-from hintbound.history.join import PodLife
+from hintbound.history.join import PodLife, PodVersion
 from hintbound.history.writers import Request
 from hintbound.protocol import Severity
 
@@ -197,26 +197,102 @@ def _refused(life: PodLife, context: Context) -> bool:
 
 @check_life(
     "conflict-rebuilds",
-    must="After a conflict (409) a writer demands a newer resourceVersion, not the one that was refused.",
+    must="After a conflict (409) a writer demands a newer resourceVersion, not the one that was refused, nor "
+    "none.",
     concerns=_refused,
     about="pods on which a demanded resourceVersion was refused",
 )
 def conflict_rebuilds(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
-    """A resourceVersion that was refused once is stale for ever: who sends it again has read nothing."""
-    users = context.schedulers | context.nominators
+    """A resourceVersion that was refused once is stale for ever: who sends it again has read nothing, and who
+    sends the same without it overwrites what it was refused for. A newer one can only have been read."""
     refused: dict[tuple[str, str], Request] = {}
-    for request in sorted(life.requests, key=lambda r: r.received):
-        sent = _version_sent(request)
-        if not sent or request.user not in users:
-            continue
+    unread: dict[str, Request] = {}
+    for request in _in_turn(life, context):
+        sent, pod = _version_sent(request), f"pod {life.namespace}/{life.name}"
         first = refused.get((request.user, sent))
+        last = unread.get(request.user)
         if first is not None and first.completed < request.received:
-            said = (
-                f"{request.user} sent {sent} to pod {life.namespace}/{life.name} again after it was refused"
+            yield Violation(
+                f"{request.user} sent {sent} to {pod} again after it was refused", (request, first)
             )
-            yield Violation(said, (request, first))
-        elif request.code == 409:
+        elif not sent and last is not None and last.completed < request.received and _same(last, request):
+            said = f"{request.user} sent to {pod} what was refused, without a resourceVersion"
+            yield Violation(said, (request, last))
+        elif request.code == 409 and sent:
             refused.setdefault((request.user, sent), request)
+        if request.code == 409 and sent:
+            unread[request.user] = request
+        elif sent:
+            unread.pop(request.user, None)
+
+
+def _in_turn(life: PodLife, context: Context) -> list[Request]:
+    """Writes to the pod or its status by schedulers and nominators, as they came."""
+    users = context.schedulers | context.nominators
+    written = (
+        r
+        for r in life.requests
+        if r.user in users and r.verb in ("patch", "update") and r.subresource in ("", "status")
+    )
+    return sorted(written, key=lambda request: request.received)
+
+
+def _same(first: Request, again: Request) -> bool:
+    """Whether two writes send the same beside the resourceVersion that they demand."""
+    if not isinstance(first.body, dict) or not isinstance(again.body, dict):
+        return False
+    payloads = []
+    for request in (first, again):
+        metadata = {k: v for k, v in (request.body.get("metadata") or {}).items() if k != "resourceVersion"}
+        payloads.append((request.verb, request.subresource, {**request.body, "metadata": metadata}))
+    return bool(payloads[0] == payloads[1])
+
+
+@check_life(
+    "conflict-payload-rebuilt",
+    must="After a conflict (409) a writer does not send the same again over what has changed meanwhile.",
+    severity=Severity.HAZARD,
+    concerns=_refused,
+    about="pods on which a demanded resourceVersion was refused",
+)
+def conflict_payload_rebuilt(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
+    """Reading a newer resourceVersion is not enough: what is sent must be decided on what it shows. Told of
+    the hint, and of whatever a PUT puts back as it was before."""
+    versions = {version.rv: version for version in life.versions}
+    refused: dict[tuple[str, str], Request] = {}
+    for request in _in_turn(life, context):
+        sent, key = _version_sent(request), (request.user, request.subresource)
+        first = refused.pop(key, None) if sent else None
+        if first is not None and sent != _version_sent(first):
+            old, new = versions.get(_version_sent(first)), versions.get(sent)
+            if old is None or new is None:
+                yield Unknown("what was refused, or what was read since, is not in the record")
+            elif what := _put_back(life, (first, request), old, new):
+                said = f"{request.user} sent {what} to {new} again, as before the conflict over {old.rv}"
+                yield Violation(said, (request, first, new, old))
+        if request.code == 409 and sent:
+            refused[key] = request
+
+
+def _put_back(life: PodLife, sent: tuple[Request, Request], old: PodVersion, new: PodVersion) -> str:
+    """What the second of two writes undoes that somebody else changed between two versions, because it was
+    not decided anew; empty for nothing."""
+    first, again = sent
+    was, now = old.object.get("status", {}), new.object.get("status", {})
+    hint = hint_sent(again)
+    others = [
+        change
+        for change in hint_changes(life)
+        if old.index < change.version.index <= new.index
+        and (change.writer is None or change.writer.user != again.user)
+    ]
+    if others and hint is not None and hint == hint_sent(first) and hint != new.nominated_node_name:
+        return f"the hint {hint or 'none'}"
+    if again.verb == "update" and isinstance(again.body, dict):
+        status = again.body.get("status") or {}
+        keys = (k for k in status if k in now and status[k] == was.get(k) and status[k] != now[k])
+        return ", ".join(sorted(keys))
+    return ""
 
 
 CHECKS = (
@@ -226,4 +302,5 @@ CHECKS = (
     nominator_sends_preconditions,
     stale_write_refused,
     conflict_rebuilds,
+    conflict_payload_rebuilt,
 )

@@ -75,8 +75,9 @@ class Setting:
     """Since when no fault was on and no component that was broken still is; infinite while one is."""
     whole: bool = True
     """Whether no recorder lost anything."""
-    answers: Mapping[str, Event] = field(default_factory=dict)
-    """How requests of hintbound's own clients ended, by Audit-ID, as the side that asked saw it."""
+    answers: Mapping[tuple[str, str], Sequence[Event]] = field(default_factory=dict)
+    """How requests of hintbound's own clients ended, as the side that asked saw it, by the namespace and name
+    of what they were about."""
 
     def node_at(self, name: str, mono: Seconds) -> NodeVersion | None:
         """A node as it was at a moment; None while it did not exist, or was not known yet."""
@@ -97,7 +98,7 @@ def setting(events: Iterable[Event], *, all_nodes: bool = False) -> Setting:
     `all_nodes`: no node of the cluster is left out.
     """
     nodes: dict[str, list[NodeVersion]] = defaultdict(list)
-    answers: dict[str, Event] = {}
+    answers: dict[tuple[str, str], list[Event]] = defaultdict(list)
     down: set[str] = set()
     faults: Counter[str] = Counter()
     whole, ends, quiet_since = True, 0.0, 0.0
@@ -109,7 +110,7 @@ def setting(events: Iterable[Event], *, all_nodes: bool = False) -> Setting:
             if event.resource == "nodes" and (event.kind in VERSIONS or event.kind == Kind.GONE):
                 nodes[event.name].append(NodeVersion(event))
         elif event.source == Source.CLIENT and event.kind in _ANSWERS:
-            answers[str(event.data.get("id", ""))] = event
+            answers[event.namespace, event.name].append(event)
         elif event.kind in _DOWN:
             down.add(event.name)
         elif event.kind in _UP and event.name in down:
