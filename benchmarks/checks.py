@@ -1,78 +1,223 @@
-"""How fast `hintbound check` judges audit logs: all checks, against a bare `orjson.loads` pass.
+"""How fast `hintbound check` judges audit logs, all checks on, against a bare `orjson.loads` pass over the
+same lines by as many processes.
 
-CPU time of one process, so that a busy machine counts the same for both. One JSON line per audit level.
+Two mixes: `pods`, in which every event is an answered write to a pod, taken from a log and written again and
+again in namespaces of its own; and `cluster`, in which one event in ten is, and the others are what an
+ordinary cluster logs beside (leases, events, reviews, reads). The targets are about `pods`, the harder one.
+Both passes are the wall clock of whole processes started for them. One JSON line per size, level and mix.
 """
 
 from __future__ import annotations
 
 import argparse
-import gc
 import json
-import resource
+import multiprocessing
+import os
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import orjson
+import psutil
 
-from hintbound.checks import Context, records
-from hintbound.checks.judging import ours, tally
+from hintbound.checks import Context, logs
+from hintbound.checks.judging import ours
+from hintbound.checks.records import Intake
+from hintbound.history.audit_found import Wanted
 
-
-def lines(log: Path, copies: int, level: str) -> Iterator[bytes]:
-    """A log again and again, each time in namespaces of its own; at level Metadata without bodies."""
-    for copy in range(copies):
-        for text in log.read_bytes().splitlines():
-            event = orjson.loads(text)
-            event["auditID"] += f"-{copy}"
-            target = event.get("objectRef") or {}
-            if "namespace" in target:
-                target["namespace"] += f"-{copy}"
-            if level == "Metadata":
-                event.pop("requestObject", None)
-                event.pop("responseObject", None)
-                event["level"] = level
-            yield orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE)
+BESIDE = 9
+"""So many other events per write to a pod in an ordinary cluster, of the kinds in `_others`."""
 
 
-def measured(log: Path) -> dict[str, float | int]:
-    """Both passes over a log."""
-    size = log.stat().st_size
-    began = time.process_time()
-    with log.open("rb") as stream:
-        count = sum(1 for line in stream if orjson.loads(line))
-    bare = time.process_time() - began
+def writes(log: Path, level: str) -> list[bytes]:
+    """The answered writes to pods in a log; at level Metadata without bodies."""
+    found = []
+    for text in log.read_bytes().splitlines():
+        event = orjson.loads(text)
+        target = event.get("objectRef") or {}
+        if target.get("resource") != "pods" or event["verb"] in ("get", "list", "watch"):
+            continue
+        if event["stage"] != "ResponseComplete" or (event["level"] == "Metadata" and level != "Metadata"):
+            continue
+        if level == "Metadata":
+            event.pop("requestObject", None)
+            event.pop("responseObject", None)
+            event["level"] = level
+        found.append(orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE))
+    return found
+
+
+def _others(copy: int, level: str) -> Iterator[bytes]:
+    kinds: list[tuple[str, str, str, Any]] = [
+        (
+            "update",
+            "leases",
+            "kube-node-lease",
+            {"kind": "Lease", "spec": {"holderIdentity": "n", "x": "y" * 200}},
+        ),
+        ("get", "configmaps", "kube-system", None),
+        (
+            "create",
+            "events",
+            "default",
+            {"kind": "Event", "message": "z" * 600, "source": {"component": "kubelet"}},
+        ),
+        ("create", "subjectaccessreviews", "", {"kind": "SubjectAccessReview", "spec": {"user": "u" * 50}}),
+        ("list", "pods", "default", None),
+        ("watch", "services", "", None),
+    ]
+    for number in range(BESIDE):
+        verb, resource, namespace, body = kinds[number % len(kinds)]
+        event = {
+            "kind": "Event",
+            "apiVersion": "audit.k8s.io/v1",
+            "level": level,
+            "auditID": f"{copy:08x}-{number:04x}-4000-8000-000000000000",
+            "stage": "ResponseComplete",
+            "requestURI": f"/api/v1/namespaces/{namespace}/{resource}/name-{number}?timeout=10s",
+            "verb": verb,
+            "user": {"username": "system:node:worker-1", "groups": ["system:nodes", "system:authenticated"]},
+            "sourceIPs": ["10.0.0.7"],
+            "userAgent": "kubelet/v1.35.4 (linux/amd64) kubernetes/abcdef0",
+            "objectRef": {"resource": resource, "namespace": namespace, "name": f"name-{number}"},
+            "responseStatus": {"metadata": {}, "code": 200},
+            "requestReceivedTimestamp": "2026-11-30T09:00:00.000001Z",
+            "stageTimestamp": "2026-11-30T09:00:00.000002Z",
+            "annotations": {"authorization.k8s.io/decision": "allow", "authorization.k8s.io/reason": ""},
+        }
+        if level != "Metadata" and body is not None:
+            event |= {"requestObject": body, "responseObject": body}
+        yield orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def write(path: Path, once: list[bytes], count: int, mix: str, level: str) -> None:
+    """So many events."""
+    with path.open("wb", buffering=1 << 20) as stream:
+        copy = written = 0
+        while written < count:
+            mark = b'"namespace":"c%07d-' % copy
+            for text in once:
+                # Each copy is made of other pods: what joins a pod's events is its namespace.
+                stream.write(
+                    text.replace(b'"namespace":"', mark).replace(b'"auditID":"', b'"auditID":"%x-' % copy, 1)
+                )
+                written += 1
+                if mix == "cluster":
+                    for other in _others(written, level):
+                        stream.write(other)
+                        written += 1
+                if written >= count:
+                    break
+            copy += 1
+
+
+def _bare(path: str, start: int, end: int) -> None:
+    import gc
+
+    gc.disable()  # as the checks do
+    with open(path, "rb") as stream:
+        if start:
+            stream.seek(start - 1)
+            stream.readline()
+        while stream.tell() < end and (lines := stream.readlines(1 << 20)):
+            for line in lines:
+                orjson.loads(line)
+
+
+def bare(path: Path, processes: int) -> None:
+    """A pass of `orjson.loads`, each process over a part of the file."""
+    size = path.stat().st_size
+    edges = [size * number // processes for number in range(processes + 1)]
+    parts = [
+        multiprocessing.Process(target=_bare, args=(str(path), edges[n], edges[n + 1]))
+        for n in range(processes)
+    ]
+    for part in parts:
+        part.start()
+    for part in parts:
+        part.join()
+
+
+def judged(path: Path, processes: int) -> None:
+    """As `hintbound check` does."""
     context = Context(behaviour="", namespace="", cluster="", nominators=frozenset({"hintbound-nominator"}))
-    began = time.process_time()
-    for part in records.log_parts([str(log)], context, records.Wanted(), records.Intake()):
-        for check in ours():
-            tally(check, part.lives, context)
-    took = time.process_time() - began
-    return {
-        "events": count,
-        "megabytes": round(size / 1e6),
-        "eventsPerSecond": round(count / took),
-        "megabytesPerSecond": round(size / 1e6 / took),
-        "timesBare": round(took / bare, 2),
-        "peakMegabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10,
-    }
+    logs.judge([str(path)], ours(), context, Wanted(), Intake(), processes=processes)
+
+
+def timed(call: Callable[[Path, int], None], path: Path, processes: int) -> tuple[float, int]:
+    """Seconds, and the most bytes that all processes together had in memory (RSS, shared pages counted in
+    each)."""
+    peak, done = 0, threading.Event()
+    worker = multiprocessing.get_context("fork").Process(target=call, args=(path, processes))
+
+    def watch() -> None:
+        nonlocal peak
+        while not done.wait(0.05):
+            try:
+                own = psutil.Process(worker.pid)
+                family = [own, *own.children(recursive=True)]
+                peak = max(peak, sum(one.memory_info().rss for one in family))
+            except psutil.Error:
+                continue
+
+    began = time.perf_counter()
+    worker.start()
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    worker.join()
+    took = time.perf_counter() - began
+    done.set()
+    watcher.join()
+    if worker.exitcode:
+        sys.exit(f"the pass ended with exit code {worker.exitcode}")
+    return took, peak
 
 
 def main() -> int:
-    """Each level in turn."""
+    """Each size, level and mix in turn."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("log", type=Path, help="the audit.ndjson of a run")
-    parser.add_argument("--copies", type=int, default=10)
+    parser.add_argument("log", type=Path, help="an audit log, for instance that of a run")
+    parser.add_argument("--sizes", default="100000,1000000", help="events; 10000000 takes 11 to 40 GB")
+    parser.add_argument("--levels", default="Metadata,RequestResponse")
+    parser.add_argument("--mixes", default="pods,cluster")
+    parser.add_argument("--processes", type=int, default=logs.processors())
+    parser.add_argument("--folder", type=Path, help="where the logs are written, for a while")
     asked = parser.parse_args()
-    gc.disable()  # as the command does
-    for level in ("Metadata", "RequestResponse"):
-        with tempfile.TemporaryDirectory(prefix="hintbound-bench-") as folder:
-            log = Path(folder, "audit.log")
-            with log.open("wb") as stream:
-                stream.writelines(lines(asked.log, asked.copies, level))
-            print(json.dumps({"benchmark": "checks", "level": level, **measured(log)}), flush=True)
+    for level in asked.levels.split(","):
+        once = writes(asked.log, level)
+        for mix in asked.mixes.split(","):
+            for size in map(int, asked.sizes.split(",")):
+                with tempfile.TemporaryDirectory(prefix="hintbound-bench-", dir=asked.folder) as folder:
+                    log = Path(folder, "audit.log")
+                    write(log, once, size, mix, level)
+                    megabytes = log.stat().st_size / 1e6
+                    # The first reading fills the page cache for both.
+                    without, _ = timed(bare, log, asked.processes)
+                    without = min(without, timed(bare, log, asked.processes)[0])
+                    took, peak = timed(judged, log, asked.processes)
+                    print(
+                        json.dumps(
+                            {
+                                "benchmark": "checks",
+                                "mix": mix,
+                                "level": level,
+                                "events": size,
+                                "megabytes": round(megabytes),
+                                "processes": asked.processes,
+                                "checks": len(ours()),
+                                "eventsPerSecond": round(size / took),
+                                "megabytesPerSecond": round(megabytes / took),
+                                "timesBare": round(took / without, 2),
+                                "peakMegabytes": peak >> 20,
+                                "load": os.getloadavg()[0],
+                            }
+                        ),
+                        flush=True,
+                    )
     return 0
 
 

@@ -22,8 +22,16 @@ class CannotStart(Exception):
         self.message = message
         self.next_step = next_step
 
+    def __reduce__(self) -> tuple[Callable[..., CannotStart], tuple[str, str]]:
+        return _again, (self.message, self.next_step)
+
     def __str__(self) -> str:
         return f"{self.message} {self.next_step}".rstrip()
+
+
+def _again(message: str, next_step: str) -> CannotStart:
+    """The same error in another process."""
+    return CannotStart(message, next_step=next_step)
 
 
 def cause(error: Exception) -> str:

@@ -3,15 +3,16 @@ too."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from hintbound.checks import Context
 from hintbound.checks.judging import Tally, chosen, tally
-from hintbound.history import Event, Kind, PodLife, Source, lives
+from hintbound.history import Event, Kind, PodLife, Request, Source, lives
 from hintbound.history.audit_lines import event_fields
-from hintbound.history.audit_lives import lives_of, partitioned
+from hintbound.history.audit_lives import lives_of
 from hintbound.history.setting import setting
 from hintbound.protocol import (
     CLEARING_NOMINATED_NODE_NAME_AFTER_BINDING,
@@ -207,8 +208,15 @@ class Record:
             data = {k: v for k, v in event.data.items() if k not in bodies or k in keep} | {"level": level}
             fields = event_fields(data)
             logged.append(replace(event, **fields))
-        parts, _ = partitioned(logged)
-        return [life for part in parts.values() for life in lives_of(part)]
+        parts: dict[tuple[str, str], list[Request]] = defaultdict(list)
+        for event in logged:
+            if request := Request.of(event):
+                parts[event.namespace, event.name].append(request)
+        return [
+            life
+            for (namespace, name), asked in parts.items()
+            for life in lives_of(asked, namespace=namespace, name=name)
+        ]
 
 
 def judged(name: str, found: list[PodLife], context: Context = CONTEXT) -> Tally:

@@ -15,22 +15,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hintbound.checks import records
 from hintbound.checks.judging import ours, tally
+from hintbound.checks.records import Intake
 from hintbound.errors import CannotStart
-from hintbound.history import PodLife, Source, audit_files, audit_lines, audit_lives
+from hintbound.history import Event, PodLife, Request, Source, audit_files, audit_lines, audit_lives
+from hintbound.history.audit_found import Wanted
 from hintbound.history.audit_lines import LONGEST_LINE, Unreadable, audit_events
+from tests.checks.in_memory import in_memory
 from tests.checks.record import CONTEXT, clean
 from tests.history.lines import audit, line, pod
 
 LINES = [line(dict(event.data)) for event in clean().events if event.source == Source.AUDIT]
 
 
-def read(*paths: Path | str, wanted: records.Wanted | None = None) -> tuple[list[PodLife], records.Intake]:
-    intake = records.Intake()
-    files = audit_files.files(map(str, paths))
-    (part,) = records.log_parts(files, CONTEXT, wanted or records.Wanted(), intake)
-    return list(part.lives), intake
+def read(*paths: Path | str, wanted: Wanted | None = None) -> tuple[list[PodLife], Intake]:
+    return in_memory(audit_files.files(map(str, paths)), wanted or Wanted())
 
 
 def told(lives: list[PodLife]) -> list[tuple[str, str, list[str], list[str]]]:
@@ -205,12 +204,12 @@ def test_window_and_namespace_choose_what_is_judged(tmp_path: Path) -> None:
     other = line(audit("create", namespace="other", code=201, answer=pod(namespace="other"), at=100))
     log.write_bytes(b"".join([*LINES, other]))
 
-    assert [
-        life.namespace for life in read(log, wanted=records.Wanted(namespaces=frozenset({"other"})))[0]
-    ] == ["other"]
-    late = records.Wanted(since="2026-11-30T09:01:00.000000Z")
+    assert [life.namespace for life in read(log, wanted=Wanted(namespaces=frozenset({"other"})))[0]] == [
+        "other"
+    ]
+    late = Wanted(since="2026-11-30T09:01:00.000000Z")
     assert [life.namespace for life in read(log, wanted=late)[0]] == ["other"]
-    early = records.Wanted(until="2026-11-30T09:01:00.000000Z")
+    early = Wanted(until="2026-11-30T09:01:00.000000Z")
     assert {life.namespace for life in read(log, wanted=early)[0]} == {"ns"}
 
 
@@ -223,8 +222,11 @@ def test_path_without_a_log_is_refused(missing: str, tmp_path: Path) -> None:
 
 
 def lives_of(*audits: dict[str, Any]) -> list[tuple[str, list[str]]]:
-    decoded = (audit_lines.pod_event(event, index=index) for index, event in enumerate(audits))
-    found = audit_lives.lives_of(filter(None, decoded))
+    events = [
+        Event(i, e["stageTimestamp"], 0.0, Source.AUDIT, **audit_lines.event_fields(e))
+        for i, e in enumerate(audits)
+    ]
+    found = audit_lives.lives_of(filter(None, map(Request.of, events)))
     return [(life.uid, [request.audit_id for request in life.requests]) for life in found]
 
 

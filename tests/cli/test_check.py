@@ -56,9 +56,9 @@ def test_clean_log_passes_where_every_chosen_check_had_something_to_judge(
 ) -> None:
     path = log(tmp_path / "audit.log", clean())
 
-    assert call(path, GATE, NOMINATES, "--checks", "binding,victim-keeps-grace") == 0
+    assert call(path, GATE, NOMINATES, "--checks", "never-both,bound-once,victim-keeps-grace") == 0
     out = capsys.readouterr().out
-    assert "3 lives of pods" in out
+    assert "4 lives of pods" in out
     assert "pass     bound-once                     3 pods that were bound judged" in out
     assert "conflict-rebuilds" not in out
 

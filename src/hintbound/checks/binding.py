@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hintbound.checks.hints import NO_ANSWERS, untold, watched
+from hintbound.checks.hints import NO_ANSWERS, once, untold, watched
 from hintbound.checks.model import Context, Unknown, Violation, check, check_life
 from hintbound.checks.room import LAG, LOSSY, NO_NODES, Stay, lack, rooms
+from hintbound.checks.traits import Trait
 from hintbound.history.events import Kind
 from hintbound.history.join import PodLife, PodVersion
 from hintbound.history.setting import NodeVersion
@@ -17,7 +18,8 @@ from hintbound.protocol import ComponentKind, Severity
 NO_NODE = "the node that a pod was bound to is not in the record"
 
 
-def bindings(life: PodLife) -> list[Request]:
+@once
+def bindings(life: PodLife) -> Sequence[Request]:
     """The requests that bound it, in the order of their answers."""
     return [r for r in life.requests if r.binds and r.succeeded and not r.dry_run]
 
@@ -50,6 +52,7 @@ def _bound_and_clears(life: PodLife, context: Context) -> bool:
     must="No version of a pod that was bound carries both spec.nodeName and status.nominatedNodeName, where "
     "ClearingNominatedNodeNameAfterBinding is on.",
     concerns=_bound_and_clears,
+    needs=Trait.BOUND,
     about="pods that were bound where the gate is on",
 )
 def never_both(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
@@ -71,6 +74,7 @@ def never_both(life: PodLife, context: Context) -> Iterator[Violation | Unknown]
     "node-name-stays",
     must="The spec.nodeName of a pod, once set, never changes.",
     concerns=_on_a_node,
+    needs=Trait.BOUND,
     about="pods on a node",
 )
 def node_name_stays(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
@@ -91,6 +95,7 @@ def node_name_stays(life: PodLife, context: Context) -> Iterator[Violation | Unk
     "bound-by-scheduler",
     must="A pod that was not created on its node is bound by a scheduler, through pods/binding.",
     concerns=_was_bound,
+    needs=Trait.BOUND,
     about="pods that were bound",
 )
 def bound_by_scheduler(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
@@ -112,6 +117,7 @@ def bound_by_scheduler(life: PodLife, context: Context) -> Iterator[Violation | 
     "bound-once",
     must="A pod is bound at most once.",
     concerns=_was_bound,
+    needs=Trait.BOUND,
     about="pods that were bound",
 )
 def bound_once(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
@@ -126,22 +132,27 @@ def bound_once(life: PodLife, context: Context) -> Iterator[Violation | Unknown]
     must="A scheduler's binding names the uid of the pod that it means.",
     severity=Severity.HAZARD,
     concerns=lambda life, context: any(r.user in context.schedulers for r in bindings(life)),
+    needs=Trait.BOUND,
     about="pods that a scheduler bound",
 )
 def binding_names_uid(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
     """Without it the binding of a pod that is gone binds the next one of its name. The log has the uid that
     was sent in `objectRef`, at any level."""
     for binding in bindings(life):
-        sent = binding.body if isinstance(binding.body, dict) else {}
-        named = (sent.get("metadata") or {}).get("uid") or binding.event.data.get("objectRef", {}).get("uid")
-        if binding.user in context.schedulers and not named:
+        if binding.user in context.schedulers and not (binding.named_uid or _uid_sent(binding)):
             yield Violation(f"{_pod(life)} was bound by {binding.user} without its uid", (binding,))
+
+
+def _uid_sent(binding: Request) -> str:
+    sent = binding.body if isinstance(binding.body, dict) else {}
+    return str((sent.get("metadata") or {}).get("uid") or "")
 
 
 @check_life(
     "scheduled-stays-true",
     must="PodScheduled=False is never written on a pod that has a node.",
     concerns=_on_a_node,
+    needs=Trait.BOUND,
     about="pods on a node",
 )
 def scheduled_stays_true(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
@@ -151,9 +162,8 @@ def scheduled_stays_true(life: PodLife, context: Context) -> Iterator[Violation 
         return
     before: PodVersion | None = None
     for version in life.versions:
-        said = version.condition("PodScheduled") or {}
         seen = before is not None or version.type == Kind.ADDED
-        if seen and version.node_name and said.get("status") == "False":
+        if seen and version.node_name and version.scheduled == "False":
             writer = version.writer
             if writer is None or writer.user not in context.instruments:
                 words = f"{version} is on node {version.node_name} and PodScheduled=False"
@@ -170,7 +180,9 @@ def _bound_by_scheduler(life: PodLife, context: Context) -> bool:
     "node-not-overcommitted",
     must="A scheduler binds a pod only to a node that has room for it beside the pods that are there.",
     concerns=_bound_by_scheduler,
+    needs=Trait.BOUND,
     about="pods that a scheduler bound",
+    without_setting=NO_NODES,
 )
 def node_not_overcommitted(lives: Sequence[PodLife], context: Context) -> Iterator[Violation | Unknown]:
     """Room: requests, places for pods, ports of the host. What others put on a node, or took from it, counts

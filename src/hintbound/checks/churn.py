@@ -9,6 +9,7 @@ from typing import Final
 
 from hintbound.checks.hints import HintChange, hint_changes
 from hintbound.checks.model import Context, Violation, check_life
+from hintbound.checks.traits import Trait
 from hintbound.history.join import PodLife
 from hintbound.protocol import Seconds, Severity
 
@@ -24,7 +25,7 @@ MINUTE: Final[Seconds] = 60.0
 
 
 def _changed(life: PodLife, context: Context) -> bool:
-    return any(True for _ in hint_changes(life))
+    return bool(hint_changes(life))
 
 
 def _turns(changes: Sequence[HintChange]) -> Iterator[HintChange]:
@@ -39,11 +40,12 @@ def _turns(changes: Sequence[HintChange]) -> Iterator[HintChange]:
     "no-write-war",
     must="Two writers do not undo each other's hints again and again.",
     concerns=_changed,
+    needs=Trait.HINTED,
     about="pods whose hint changed",
 )
 def no_write_war(life: PodLife, context: Context) -> Iterator[Violation]:
     """Of what instruments of a test do to each other nothing is said."""
-    turns = list(_turns(list(hint_changes(life))))
+    turns = list(_turns(hint_changes(life)))
     writers = sorted({turn.writer.user for turn in turns if turn.writer})
     if len(turns) > MOST_TURNS and not context.instruments.issuperset(writers):
         pod = f"pod {life.namespace}/{life.name}"
@@ -56,11 +58,12 @@ def no_write_war(life: PodLife, context: Context) -> Iterator[Violation]:
     must=f"The hint of a pod changes at most {MOST_IN_A_MINUTE} times within a minute.",
     severity=Severity.HAZARD,
     concerns=_changed,
+    needs=Trait.HINTED,
     about="pods whose hint changed",
 )
 def hints_come_to_rest(life: PodLife, context: Context) -> Iterator[Violation]:
     """Each change is a write to etcd, and wakes every scheduler and autoscaler that watches pods."""
-    changes = list(hint_changes(life))
+    changes = hint_changes(life)
     for position in range(MOST_IN_A_MINUTE, len(changes)):
         first, last = changes[position - MOST_IN_A_MINUTE].version, changes[position].version
         if last.mono - first.mono < MINUTE:
@@ -95,6 +98,7 @@ def _repeats(life: PodLife, context: Context) -> list[HintChange]:
         change.after and change.writer and change.writer.user in context.nominators
         for change in hint_changes(life)
     ),
+    needs=Trait.HINTED,
     about="pods that a nominator hinted",
 )
 def lost_hint_not_repeated(life: PodLife, context: Context) -> Iterator[Violation]:

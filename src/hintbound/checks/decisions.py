@@ -8,8 +8,9 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from hintbound.checks.hints import asked_at, hint_changes, hint_sent, untold
-from hintbound.checks.model import Context, Unknown, Violation, check, check_life
+from hintbound.checks.model import ALONE, Context, Units, Unknown, Violation, check, check_life
 from hintbound.checks.room import LAG, over
+from hintbound.checks.traits import Trait
 from hintbound.history.join import PodLife, PodVersion
 from hintbound.history.writers import Request
 from hintbound.protocol import DECISION_ANNOTATION, Decision, Seconds, Severity, UnreadableDecision
@@ -95,6 +96,7 @@ ABOUT: Final = "pods that a nominator hinted with a decision"
     "decision-readable",
     must=f"The annotation {DECISION_ANNOTATION} that a nominator writes beside a hint can be read.",
     concerns=_decided,
+    needs=Trait.BY_NOMINATOR,
     about=ABOUT,
 )
 def decision_readable(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
@@ -110,6 +112,7 @@ def decision_readable(life: PodLife, context: Context) -> Iterator[Violation | U
     "decision-in-force",
     must="A hint is written only while its decision holds: not before its time, and not after its TTL.",
     concerns=_decided,
+    needs=Trait.BY_NOMINATOR,
     about=ABOUT,
 )
 def decision_in_force(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
@@ -133,6 +136,7 @@ def decision_in_force(life: PodLife, context: Context) -> Iterator[Violation | U
     "decision-idempotent",
     must="The id of a decision stands for one decision and one node, and to write it again changes nothing.",
     concerns=_decided,
+    needs=Trait.BY_NOMINATOR,
     about=ABOUT,
 )
 def decision_idempotent(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
@@ -164,6 +168,7 @@ def decision_idempotent(life: PodLife, context: Context) -> Iterator[Violation |
     must="A hint is written on the pod that it was decided on: its spec, hint and deletion are as they were, "
     "and so is the node.",
     concerns=_decided,
+    needs=Trait.BY_NOMINATOR,
     about=ABOUT,
 )
 def decision_basis_holds(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
@@ -230,7 +235,13 @@ def _hinted_by_nominator(life: PodLife, context: Context) -> bool:
     "hint-carries-decision",
     must="A nominator that writes decisions beside its hints writes no hint without one.",
     concerns=_hinted_by_nominator,
+    needs=Trait.BY_NOMINATOR,
     about="pods that a nominator hinted",
+    units=Units(
+        home=ALONE,
+        tells=lambda life, context: [(h.request.user, 0.0) for h in _hints(life, context) if h.text],
+        needs=Trait.BY_NOMINATOR,
+    ),
 )
 def hint_carries_decision(lives: Sequence[PodLife], context: Context) -> Iterator[Violation | Unknown]:
     """A hint that nobody can trace, among others that one can, is a second way to write them."""
@@ -239,10 +250,11 @@ def hint_carries_decision(lives: Sequence[PodLife], context: Context) -> Iterato
         yield from _untold(life, context)
     users = {hint.request.user: hint for _, hint in hints if hint.text}
     for life, hint in hints:
-        with_one = users.get(hint.request.user)
-        if not hint.text and with_one is not None:
-            said = f"{hint.request.user} hinted {_pod(life)} to {hint.node} without a decision"
-            yield Violation(said, (hint.request, with_one.request))
+        user = hint.request.user
+        if not hint.text and (user in users or user in context.told):
+            said = f"{user} hinted {_pod(life)} to {hint.node} without a decision"
+            with_one = [users[user].request] if user in users else []
+            yield Violation(said, (hint.request, *with_one))
 
 
 @check_life(
@@ -250,6 +262,7 @@ def hint_carries_decision(lives: Sequence[PodLife], context: Context) -> Iterato
     must=f"A hint does not outlive its decision by more than {WITHDRAWN_WITHIN:.0f} s.",
     severity=Severity.HAZARD,
     concerns=_decided,
+    needs=Trait.BY_NOMINATOR,
     about=ABOUT,
 )
 def expired_hint_withdrawn(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from functools import wraps
+from typing import Final, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
-from hintbound.history.events import Kind, Source
-from hintbound.history.join import PodLife, PodVersion
+from hintbound.history.events import Kind
+from hintbound.history.join import AnsweredVersion, PodLife, PodVersion
 from hintbound.history.writers import Request
-
-_HINT: Final = "/status/nominatedNodeName"
 
 NO_BODIES: Final = "the audit level is too low: what was sent is not in the log (needs Request)"
 NO_ANSWERS: Final = (
     "the audit level is too low: what pods looked like is not in the log (needs RequestResponse)"
 )
 CUT_OFF: Final = "the apiserver cut off what was sent or answered (audit.k8s.io/truncated)"
+
+UNTOLD: Final = frozenset({NO_BODIES, NO_ANSWERS, CUT_OFF})
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,19 +35,39 @@ class HintChange:
     """None: the record does not tell."""
 
 
+_T = TypeVar("_T")
+
+
+def once(ask: Callable[[PodLife], _T]) -> Callable[[PodLife], _T]:
+    """Have what many checks ask of a life found out once. What comes of it is shared: it must not be
+    changed."""
+
+    @wraps(ask)
+    def known(life: PodLife) -> _T:
+        if ask not in life.memo:
+            life.memo[ask] = ask(life)
+        found: _T = life.memo[ask]
+        return found
+
+    return known
+
+
 def watched(life: PodLife) -> bool:
     """Whether every version of it was seen; an audit log shows only what was answered."""
-    return bool(life.versions) and life.versions[0].event.source == Source.WATCH
+    return bool(life.versions) and not isinstance(life.versions[0], AnsweredVersion)
 
 
-def hint_changes(life: PodLife) -> Iterator[HintChange]:
+@once
+def hint_changes(life: PodLife) -> Sequence[HintChange]:
     """Its hints in order, and who made each."""
+    found = []
     before, known = "", not life.versions or life.versions[0].type == Kind.ADDED
     for version in life.versions:
         after = version.nominated_node_name
         if after != before and known:
-            yield HintChange(version, before, after, _writer(life, version))
+            found.append(HintChange(version, before, after, _writer(life, version)))
         before, known = after, True
+    return found
 
 
 def _writer(life: PodLife, version: PodVersion) -> Request | None:
@@ -69,35 +90,22 @@ def _writer(life: PodLife, version: PodVersion) -> Request | None:
 def hint_sent(request: Request) -> str | None:
     """The hint that a request to `pods/status` sends, empty for one that clears it; None when it sends
     none, or the log does not keep what was sent."""
-    if request.subresource != "status" or request.verb not in ("patch", "update"):
-        return None
-    body = request.body
-    if isinstance(body, list):
-        for step in body:
-            if isinstance(step, dict) and step.get("path") == _HINT and step.get("op") != "test":
-                return "" if step.get("op") == "remove" else str(step.get("value") or "")
-        return None
-    status = body.get("status") if isinstance(body, dict) else None
-    if not isinstance(status, dict) or "nominatedNodeName" not in status:
-        return None
-    return str(status["nominatedNodeName"] or "")
+    return request.hint
 
 
 def untold(request: Request, *, answer: bool = False) -> str:
     """Why the log does not tell what was sent (or answered); empty when it does."""
-    annotations: Any = request.event.data.get("annotations") or {}
-    if annotations.get("audit.k8s.io/truncated") == "true":
+    if request.truncated:
         return CUT_OFF
-    level = request.event.data.get("level")
-    if answer and level != "RequestResponse":
+    if answer and request.level != "RequestResponse":
         return NO_ANSWERS
-    return NO_BODIES if level == "Metadata" else ""
+    return NO_BODIES if request.level == "Metadata" else ""
 
 
 def manager_of(request: Request) -> str:
     """As whom the apiserver notes the writer in managedFields: the field manager that it names, else its
     program."""
-    query = parse_qs(urlsplit(str(request.event.data.get("requestURI", ""))).query)
+    query = parse_qs(urlsplit(request.uri).query)
     named = query.get("fieldManager", [""])[0]
     return named or request.user_agent.partition("/")[0]
 

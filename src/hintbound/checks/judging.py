@@ -4,9 +4,9 @@ so that parts of a record may be judged anywhere and in any order."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Final
 
 from hintbound.checks import binding, churn, decisions, liveness, manners, ownership, preemption
@@ -46,7 +46,7 @@ class Tally:
         """Take in what the same check found elsewhere."""
         self.judged += other.judged
         self.violations += other.violations
-        self.shown = (self.shown + other.shown)[:MOST_SHOWN]
+        self.shown = _earliest(self.shown + other.shown)
         self.unknowns += other.unknowns
 
     @property
@@ -96,25 +96,71 @@ def chosen(names: Sequence[str] | None = None) -> list[Check]:
 
 
 def tally(check: Check, lives: Sequence[PodLife], context: Context) -> Tally:
-    """What a check finds in these lives. One that crashes has judged nothing, and says where it crashed."""
+    """What a check finds in a record. Where it crashes it has judged nothing, and says where it crashed."""
     found = Tally(check)
-    try:
-        concerned = [life for life in lives if check.concerns is None or check.concerns(life, context)]
-        given: Iterable[object] = (
-            check(tuple(lives), context)
-            if check.each is None
-            else chain.from_iterable(check.each(life, context) for life in concerned)
-        )
-        for told in map(checked, given):
-            if isinstance(told, Unknown):
-                found.unknowns[told.reason] += 1
-                continue
-            found.violations += 1
-            if len(found.shown) < MOST_SHOWN:
-                found.shown.append(told)
-    except Exception as error:
-        place = line_of(error, lambda frame: True)
-        why = " ".join(str(error).split())
-        return Tally(check, unknowns=Counter([f"the check crashed: {place}: {type(error).__name__}: {why}"]))
-    found.judged = len(concerned)
+    for life in lives:
+        add_life(found, life, context)
+    if together(check, context):
+        add_unit(found, lives, context)
+    found.shown = _earliest(found.shown)
     return found
+
+
+def add_life(found: Tally, life: PodLife, context: Context) -> bool:
+    """Judge one life, and count it if the sentence concerns it; whether it does. What must be judged
+    together with others is only counted."""
+    check = found.check
+    try:
+        if check.concerns is not None and not check.concerns(life, context):
+            return False
+        if check.without_setting and context.setting is None:
+            found.unknowns[check.without_setting] += 1
+        elif check.each is not None:
+            _take(found, check.each(life, context))
+    except Exception as error:
+        _crashed(found, error)
+        return False
+    found.judged += 1
+    return True
+
+
+def together(check: Check, context: Context) -> bool:
+    """Whether a check must be given lives together."""
+    return check.each is None and not (check.without_setting and context.setting is None)
+
+
+def add_unit(found: Tally, lives: Sequence[PodLife], context: Context) -> None:
+    """Judge lives together, which were counted before."""
+    with crashes_of(found):
+        _take(found, found.check(tuple(lives), context))
+
+
+@contextmanager
+def crashes_of(found: Tally) -> Iterator[None]:
+    """Where a check crashes meanwhile, it cannot tell, and says where it crashed."""
+    try:
+        yield
+    except Exception as error:
+        _crashed(found, error)
+
+
+def _take(found: Tally, given: Iterable[object]) -> None:
+    for told in map(checked, given):
+        if isinstance(told, Unknown):
+            found.unknowns[told.reason] += 1
+        else:
+            found.violations += 1
+            found.shown.append(told)
+            if len(found.shown) > 2 * MOST_SHOWN:
+                found.shown = _earliest(found.shown)
+
+
+def _earliest(shown: Iterable[Violation]) -> list[Violation]:
+    """The same ones, in whatever order they were found."""
+    return sorted(shown, key=lambda violation: (violation.time, violation.said))[:MOST_SHOWN]
+
+
+def _crashed(found: Tally, error: Exception) -> None:
+    why = " ".join(str(error).split())
+    place = line_of(error, lambda frame: True)
+    found.unknowns[f"the check crashed: {place}: {type(error).__name__}: {why}"] += 1

@@ -10,6 +10,7 @@ from hintbound.checks.fit import OTHERS_WAIT, Waiting, unfathomable, wait
 from hintbound.checks.model import Context, Unknown, Violation, check, check_life
 from hintbound.checks.preempting import deletions_of, nominated_waiting
 from hintbound.checks.room import LAG, LOSSY, NO_NODES, over, rooms
+from hintbound.checks.traits import Trait
 from hintbound.history.join import PodLife, PodVersion
 from hintbound.history.setting import Setting
 from hintbound.protocol import (
@@ -48,6 +49,7 @@ def _waited_long(life: PodLife, context: Context) -> bool:
     must=f"No pod waits longer than {WAITS_AT_MOST:.0f} s while it fits on a node and nothing is broken.",
     concerns=_waited_long,
     about="pods that waited long",
+    without_setting=NO_NODES,
 )
 def fitting_pod_is_bound(lives: Sequence[PodLife], context: Context) -> Iterator[Violation | Unknown]:
     """Only where a fit is certain: requests, ports, taints, cordons and node selectors are counted, room that
@@ -95,7 +97,9 @@ def _fathomed(concerned: Sequence[PodLife], context: Context) -> tuple[Setting |
     must="A nominated preemptor whose victims are gone, and which fits, is bound within "
     f"{WAITS_AT_MOST:.0f} s.",
     concerns=lambda life, context: bool(nominated_waiting(life, context)),
+    needs=Trait.STATUS_BY_SCHEDULER,
     about="pods that a scheduler nominated while they waited",
+    without_setting=NO_NODES,
 )
 def preemptor_goes_on(lives: Sequence[PodLife], context: Context) -> Iterator[Violation | Unknown]:
     """Source: kubernetes#141694: a preemptor that misses the end of its victims waits for the next look
@@ -121,7 +125,7 @@ def preemptor_goes_on(lives: Sequence[PodLife], context: Context) -> Iterator[Vi
             continue
         victims = [s for s in stays.get(node, ()) if deletions_of(s.life, context)]
         gone = [s.left.mono if s.left else math.inf for s in victims]
-        since = max([nomination.request.event.mono, known.quiet_since, *gone])
+        since = max([nomination.request.mono, known.quiet_since, *gone])
         if since < waited.until:
             certain, _ = waiting.longest_fit(life, node, since, waited.until)
             if certain > WAITS_AT_MOST:
@@ -147,6 +151,7 @@ def _missing(known: Setting, node: str, since: Seconds, until: Seconds) -> bool 
     must=f"No pod waits longer than {LAG:.0f} s with a hint to a node that does not exist.",
     severity=Severity.HAZARD,
     concerns=_hinted_waiting,
+    needs=Trait.HINTED,
     about="pods that waited with a hint",
 )
 def hint_names_a_node(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
@@ -204,6 +209,7 @@ def _told_unschedulable(version: PodVersion, context: Context) -> bool:
     concerns=lambda life, context: any(
         v.nominated_node_name and _told_unschedulable(v, context) for v in life.versions
     ),
+    needs=Trait.HINTED,
     about="pods with a hint that a scheduler called unschedulable",
 )
 def dead_hint_cleared(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:

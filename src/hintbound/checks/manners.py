@@ -14,7 +14,8 @@ from typing import Final
 import orjson
 
 from hintbound.checks.hints import asked_at, untold
-from hintbound.checks.model import Context, Proof, Unknown, Violation, check, check_life, event_of
+from hintbound.checks.model import Context, Proof, Units, Unknown, Violation, check, check_life, event_of
+from hintbound.checks.traits import Trait
 from hintbound.history.events import Event
 from hintbound.history.join import PodLife
 from hintbound.history.writers import Request
@@ -56,6 +57,7 @@ def _refused_for_good(life: PodLife, context: Context) -> list[Request]:
     must=f"A nominator resends what was refused for good (400, 403, 405, 422) at most {MOST_RESENT} times.",
     severity=Severity.HAZARD,
     concerns=lambda life, context: bool(_refused_for_good(life, context)),
+    needs=Trait.BY_NOMINATOR,
     about="pods on which a nominator was refused for good",
 )
 def refusal_is_heard(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
@@ -108,7 +110,7 @@ def _as_client(event: Event) -> _Exchange:
 
 
 def _as_logged(request: Request) -> _Exchange:
-    status = request.event.data.get("responseStatus") or {}
+    status = (request.event.data.get("responseStatus") or {}) if request.code in WAIT else {}
     details = status.get("details") if isinstance(status, dict) else None
     told = details.get("retryAfterSeconds") if isinstance(details, dict) else None
     same = (request.user, request.verb, request.subresource)
@@ -127,6 +129,7 @@ def _told_to_wait(life: PodLife, context: Context) -> bool:
     "retry-after-honoured",
     must="A nominator that is answered 429 or 503 tries the same again no earlier than Retry-After says.",
     concerns=_told_to_wait,
+    needs=Trait.REFUSED,
     about="pods on which a nominator was told to wait",
 )
 def retry_after_honoured(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
@@ -160,8 +163,12 @@ def _seconds(refused: _Exchange) -> Seconds | None:
     return max(0.0, (until - answered).total_seconds())
 
 
+def _nominators_of(life: PodLife, context: Context) -> set[str]:
+    return {r.user for r in life.requests if r.user in context.nominators}
+
+
 def _asked_by_nominator(life: PodLife, context: Context) -> bool:
-    return any(r.user in context.nominators for r in life.requests)
+    return bool(_nominators_of(life, context))
 
 
 @check(
@@ -169,7 +176,13 @@ def _asked_by_nominator(life: PodLife, context: Context) -> bool:
     must=f"A nominator asks for pods at most {QPS:.0f} times a second, after a burst of {BURST}.",
     severity=Severity.HAZARD,
     concerns=_asked_by_nominator,
+    needs=Trait.BY_NOMINATOR,
     about="pods that a nominator asked something for",
+    units=Units(
+        home=lambda life, context: min(_nominators_of(life, context)),
+        seen_in=lambda life, context: _nominators_of(life, context),
+        needs=Trait.BY_NOMINATOR,
+    ),
 )
 def requests_within_rate(lives: Sequence[PodLife], context: Context) -> Iterator[Violation]:
     """Source: kube-scheduler's own client (kubernetes#34938: retries count). Of requests that the record does
@@ -177,7 +190,7 @@ def requests_within_rate(lives: Sequence[PodLife], context: Context) -> Iterator
     by_user: dict[str, list[tuple[Seconds, Request]]] = defaultdict(list)
     for life in lives:
         for request in life.requests:
-            if request.user in context.nominators:
+            if request.user in context.nominators and context.unit in (None, request.user):
                 by_user[request.user].append((asked_at(request).timestamp(), request))
     for user, asked in by_user.items():
         asked.sort(key=lambda one: one[0])

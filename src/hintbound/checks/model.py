@@ -7,11 +7,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from hintbound.checks.traits import Trait
 from hintbound.history.events import Event
 from hintbound.history.join import PodLife, PodVersion
 from hintbound.history.setting import NodeVersion, Setting
 from hintbound.history.writers import Request
-from hintbound.protocol import SCHEDULER_USER, ComponentKind, Severity
+from hintbound.protocol import SCHEDULER_USER, ComponentKind, Seconds, Severity
 
 Proof = PodVersion | NodeVersion | Request | Event
 """What shows a violation: a version of a pod or node, a request, or any other event of the record."""
@@ -46,7 +47,8 @@ class Violation:
     @property
     def time(self) -> str:
         """When it happened, RFC 3339, UTC: by the apiserver's clock where the audit log tells it."""
-        return str(self.event.data.get("stageTimestamp") or self.event.time)
+        decisive = self.proof[0]
+        return decisive.completed if isinstance(decisive, Request) else event_of(decisive).time
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,12 @@ class Context:
     instruments: frozenset[str] = frozenset()
     """Users whose writes are a test's own: they bind, hint and do harm on purpose, and are not judged."""
 
+    unit: str | None = None
+    """Which unit of the record is given (see `Units`); None: the whole record."""
+    told: Mapping[str, Seconds] = field(default_factory=dict)
+    """In a unit: what `Units.tells` said of all lives of the record, the latest of each name."""
+    ends: Seconds = 0.0
+    """In a unit: when the record ends, on the clock of its lives."""
     setting: Setting | None = None
     """What surrounded the pods: nodes, faults. None where the record has nothing of it, as an audit log, or
     not all."""
@@ -94,6 +102,27 @@ class Context:
     def gate(self, component: ComponentKind, name: str) -> bool | None:
         """Whether a gate is on; None where nobody tells."""
         return self.gates.get(component, {}).get(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """How a record falls apart for a check that judges lives together, so that no machine need hold all of
+    it: into named units, for instance the pods of a node."""
+
+    home: Callable[[PodLife, Context], str]
+    """The unit in which a life that the check concerns is judged. There the check is given it, and must
+    judge no life that is at home elsewhere (`Context.unit`)."""
+    seen_in: Callable[[PodLife, Context], Iterable[str]] = lambda life, context: ()
+    """Other units in which the check must see a life, whether it concerns it or not."""
+    tells: Callable[[PodLife, Context], Iterable[tuple[str, Seconds]]] = lambda life, context: ()
+    """What every unit must know because of this life: names, each with a moment (`Context.told`)."""
+    needs: Trait | None = None
+    """A life that has none of these is neither seen elsewhere nor tells anything. None: nobody knows."""
+
+
+def ALONE(life: PodLife, context: Context) -> str:  # noqa: N802
+    """A home for lives that need see no other, only what is told of all."""
+    return f"{life.namespace}/{life.name}"
 
 
 Judge = Callable[[Sequence[PodLife], Context], Iterable[Violation | Unknown]]
@@ -134,6 +163,14 @@ class Check:
     each: LifeJudge | None = None
     """Judges one life that the sentence concerns; then a record may be given life by life, on any machine.
     None: lives are judged together."""
+    needs: Trait | None = None
+    """A life that has none of these it cannot concern, so that nobody need ask. None: nobody knows."""
+    without_setting: str = ""
+    """Why it cannot tell of any life where nothing is known of what surrounded the pods, as of an audit log
+    (`Context.setting`): then nobody need ask it. Empty: it can."""
+    units: Units | None = None
+    """Of a check that judges lives together: what may be judged apart. None: nothing; then a long log is
+    more than it can be given, and it cannot tell."""
     known: Sequence[Known] = ()
     """What has been reported of released versions: it fails no scenario there, and is told."""
 
@@ -150,6 +187,9 @@ def check(
     concerns: Concerns | None = None,
     about: str = "pods",
     known: Sequence[Known] = (),
+    needs: Trait | None = None,
+    without_setting: str = "",
+    units: Units | None = None,
 ) -> Callable[[Judge], Check]:
     """Make a check of a function. Raises ValueError or TypeError, at import, for what cannot be one."""
     if not _NAME.fullmatch(name):
@@ -161,7 +201,18 @@ def check(
         if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
             raise TypeError(f"check {name}: it must be an ordinary function: a check awaits nothing")
         sentence = " ".join(must.split())
-        return Check(name, sentence, Severity(severity), function, concerns, about, known=known)
+        return Check(
+            name,
+            sentence,
+            Severity(severity),
+            function,
+            concerns,
+            about,
+            needs=needs,
+            without_setting=without_setting,
+            units=units,
+            known=known,
+        )
 
     return put
 
@@ -174,6 +225,7 @@ def check_life(
     about: str,
     severity: Severity = Severity.VIOLATION,
     known: Sequence[Known] = (),
+    needs: Trait | None = None,
 ) -> Callable[[LifeJudge], Check]:
     """Make a check of a function that judges one life that it `concerns`. Raises as `check` does."""
 
@@ -183,7 +235,9 @@ def check_life(
                 if concerns(life, context):
                     yield from function(life, context)
 
-        made = check(name, must=must, severity=severity, concerns=concerns, about=about, known=known)(judge)
+        made = check(
+            name, must=must, severity=severity, concerns=concerns, about=about, known=known, needs=needs
+        )(judge)
         return replace(made, each=function)
 
     return put

@@ -7,6 +7,7 @@ from typing import Any
 
 from hintbound.checks.hints import hint_changes, hint_owners, hint_sent, manager_of, untold, watched
 from hintbound.checks.model import Context, Unknown, Violation, check_life
+from hintbound.checks.traits import Trait
 from hintbound.history.join import PodLife, PodVersion
 from hintbound.history.writers import Request
 from hintbound.protocol import Severity
@@ -37,6 +38,7 @@ def _hinted(life: PodLife, context: Context) -> bool:
     "hint-by-known-writer",
     must="Only schedulers and nominators set status.nominatedNodeName.",
     concerns=_hinted,
+    needs=Trait.HINTED | Trait.HINT_SENT,
     about="pods that were hinted",
 )
 def hint_by_known_writer(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
@@ -54,6 +56,7 @@ def hint_by_known_writer(life: PodLife, context: Context) -> Iterator[Violation 
     "hint-owner-agrees",
     must="The writer of a hint by the audit log is among its owners by the pod's managedFields.",
     concerns=lambda life, context: any(c.after and c.writer for c in hint_changes(life)),
+    needs=Trait.HINTED,
     about="pods whose hints have a known writer",
 )
 def hint_owner_agrees(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
@@ -78,6 +81,7 @@ def _by_nominator(life: PodLife, context: Context) -> bool:
     "nominator-touches-only-hint",
     must="A nominator writes status.nominatedNodeName and annotations of its own, nothing else of a pod.",
     concerns=_by_nominator,
+    needs=Trait.BY_NOMINATOR,
     about="pods whose status a nominator wrote",
 )
 def nominator_touches_only_hint(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
@@ -132,13 +136,13 @@ def _of_kubernetes(annotation: str) -> bool:
     must="A nominator's write names the pod that it was decided on, by uid or resourceVersion, or tests it.",
     severity=Severity.HAZARD,
     concerns=_by_nominator,
+    needs=Trait.BY_NOMINATOR,
     about="pods whose status a nominator wrote",
 )
 def nominator_sends_preconditions(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
     """Without one, a late write hints the next pod of that name, or undoes what a scheduler decided since."""
     for request in status_writes(life, context.nominators):
-        target = request.event.data.get("objectRef") or {}
-        if target.get("uid") or target.get("resourceVersion"):
+        if request.named_uid or request.named_rv:
             continue
         if reason := untold(request):
             yield Unknown(reason)
@@ -158,18 +162,14 @@ def _version_sent(request: Request) -> str:
     """The resourceVersion that a write to the pod itself or its status demands; empty for none."""
     if request.verb not in ("patch", "update") or request.subresource not in ("", "status"):
         return ""
-    body = request.body
-    metadata = body.get("metadata") if isinstance(body, dict) else None
-    sent = metadata.get("resourceVersion") if isinstance(metadata, dict) else ""
-    if not sent and request.verb == "update":
-        sent = (request.event.data.get("objectRef") or {}).get("resourceVersion")
-    return str(sent or "")
+    return request.sent_rv or (request.named_rv if request.verb == "update" else "")
 
 
 @check_life(
     "stale-write-refused",
     must="A write that demands a resourceVersion succeeds only on that version of the pod.",
     concerns=lambda life, context: any(v.writer and _version_sent(v.writer) for v in life.versions),
+    needs=Trait.DEMANDED,
     about="pods of which a version was made by a write that demanded one",
 )
 def stale_write_refused(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
@@ -200,6 +200,7 @@ def _refused(life: PodLife, context: Context) -> bool:
     must="After a conflict (409) a writer demands a newer resourceVersion, not the one that was refused, nor "
     "none.",
     concerns=_refused,
+    needs=Trait.REFUSED,
     about="pods on which a demanded resourceVersion was refused",
 )
 def conflict_rebuilds(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
@@ -253,6 +254,7 @@ def _same(first: Request, again: Request) -> bool:
     must="After a conflict (409) a writer does not send the same again over what has changed meanwhile.",
     severity=Severity.HAZARD,
     concerns=_refused,
+    needs=Trait.REFUSED,
     about="pods on which a demanded resourceVersion was refused",
 )
 def conflict_payload_rebuilt(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:

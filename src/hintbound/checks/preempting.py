@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from hintbound.checks.hints import hint_sent, untold
-from hintbound.checks.model import Context
+from hintbound.checks.hints import UNTOLD, hint_sent, untold
+from hintbound.checks.model import Context, Units
+from hintbound.checks.traits import Trait
 from hintbound.history.join import PodLife
 from hintbound.history.writers import Request
 from hintbound.protocol import Seconds
@@ -81,18 +82,53 @@ def nominated_waiting(life: PodLife, context: Context) -> list[Nomination]:
 def preemptors(nominated: Sequence[Nomination], deletions: Sequence[Request]) -> list[Nomination]:
     """Those that may have asked for these deletions, a nomination each: the first of each pod about that
     time."""
-    first, last = deletions[0].event.mono - AROUND, deletions[-1].event.mono + AROUND
+    first, last = deletions[0].mono - AROUND, deletions[-1].mono + AROUND
     near: dict[int, Nomination] = {}
     for nomination in nominated:
-        if first <= nomination.request.event.mono <= last:
+        if first <= nomination.request.mono <= last:
             near.setdefault(id(nomination.life), nomination)
     return list(near.values())
 
 
 def status_untold(lives: Sequence[PodLife], context: Context) -> str:
     """Why it is not known whom the schedulers nominated; empty when it is."""
-    patches = (r for life in lives for r in life.requests if r.subresource == "status")
-    return next(filter(None, (untold(r) for r in patches if r.user in context.schedulers)), "")
+    told: Iterable[str] = (name for life in lives for name, _ in nominating_untold(life, context))
+    if context.unit is not None:
+        told = (name for name in context.told if name in UNTOLD)
+    return min(told, default="")
+
+
+def nominating_untold(life: PodLife, context: Context) -> list[tuple[str, Seconds]]:
+    """Why it is not known whether a scheduler nominated it, for `Units.tells`."""
+    return [
+        (reason, 0.0)
+        for r in life.requests
+        if r.subresource == "status" and r.user in context.schedulers and (reason := untold(r))
+    ][:1]
+
+
+def nominated_to(life: PodLife, context: Context) -> set[str]:
+    """The nodes to which schedulers nominated it, and those that its versions show as hints."""
+    mine = {node for r in life.requests if r.user in context.schedulers and (node := hint_sent(r))}
+    return mine.union(v.nominated_node_name for v in life.versions if v.nominated_node_name)
+
+
+VICTIMS: Final = Units(
+    home=lambda life, context: node_of(life),
+    seen_in=nominated_to,
+    tells=nominating_untold,
+    needs=Trait.HINTED | Trait.HINT_SENT | Trait.STATUS_BY_SCHEDULER,
+)
+"""A victim and those that it may have been deleted for have its node in common."""
+
+
+def victims(lives: Sequence[PodLife], context: Context) -> Iterator[tuple[PodLife, str, list[Request]]]:
+    """The victims that are to be judged here, each with its node and deletions."""
+    for life in lives:
+        if deletions := deletions_of(life, context):
+            node = node_of(life)
+            if context.unit in (None, node):
+                yield life, node, deletions
 
 
 def priority(life: PodLife) -> int | None:

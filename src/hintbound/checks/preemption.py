@@ -5,24 +5,29 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
 from hintbound.checks.fit import last_seen
 from hintbound.checks.hints import NO_ANSWERS, hint_sent, untold
-from hintbound.checks.model import Context, Known, Unknown, Violation, check, check_life
+from hintbound.checks.model import Context, Known, Units, Unknown, Violation, check, check_life
 from hintbound.checks.preempting import (
+    VICTIMS,
     Nomination,
     deletions_of,
     is_victim,
     node_of,
     nominated_waiting,
+    nominating_untold,
     nominations,
     preemptors,
     priority,
     status_untold,
+    victims,
 )
 from hintbound.checks.room import LOSSY, NO_NODES, demand, lack, over, rooms
+from hintbound.checks.traits import Trait
 from hintbound.history.join import PodLife, PodVersion
 from hintbound.history.writers import Request
 from hintbound.protocol import Seconds, Severity
@@ -39,30 +44,32 @@ CLEARED_WITHIN: Final[Seconds] = 5.0
 
 WHOSE: Final = "the nomination of the pod that it was deleted for is not in the record"
 
+_CAME: Final = "a pod came to "
+
 
 @check(
     "victim-deleted-once",
     must="A scheduler deletes a victim once for each preemptor, and once more at most, "
     "before it can see it go.",
     concerns=is_victim,
+    needs=Trait.DELETED_BY_SCHEDULER,
     about="pods that a scheduler deleted",
     known=(Known("kubernetes#134249", before="1.35"),),
+    units=VICTIMS,
 )
 def victim_deleted_once(lives: Sequence[PodLife], context: Context) -> Iterator[Violation | Unknown]:
     """Source: kubernetes#134249. Every pod that a scheduler nominated to the victim's node about that time
     may have been a preemptor of its own; so what is found has no excuse."""
     nominated, untold_whom = nominations(lives, context), status_untold(lives, context)
-    for life in lives:
-        deletions = deletions_of(life, context)
+    for life, node, deletions in victims(lives, context):
         if len(deletions) < 2:
             continue
-        node = node_of(life)
         if reason := untold_whom or ("" if node else NO_ANSWERS):
             yield Unknown(reason)
             continue
         asking = preemptors(nominated.get(node, ()), deletions)
         asked_for = max(1, len(asking))
-        late = sum(d.event.mono > deletions[0].event.mono + LAG for d in deletions)
+        late = sum(d.mono > deletions[0].mono + LAG for d in deletions)
         if late + 1 > asked_for or len(deletions) > 2 * asked_for:
             pods = ", ".join(f"{n.life.namespace}/{n.life.name}" for n in asking) or "no pod"
             victim = f"pod {life.namespace}/{life.name} on node {node}"
@@ -74,6 +81,7 @@ def victim_deleted_once(lives: Sequence[PodLife], context: Context) -> Iterator[
     "victim-keeps-grace",
     must="A scheduler that deletes a victim leaves it its terminationGracePeriodSeconds.",
     concerns=is_victim,
+    needs=Trait.DELETED_BY_SCHEDULER,
     about="pods that a scheduler deleted",
 )
 def victim_keeps_grace(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
@@ -96,7 +104,7 @@ def _grace_given(deletion: Request) -> int | None:
     body: Any = deletion.body
     if isinstance(body, dict) and body.get("gracePeriodSeconds") is not None:
         return int(body["gracePeriodSeconds"])
-    query = parse_qs(urlsplit(str(deletion.event.data.get("requestURI", ""))).query)
+    query = parse_qs(urlsplit(deletion.uri).query)
     return int(query["gracePeriodSeconds"][0]) if "gracePeriodSeconds" in query else None
 
 
@@ -104,7 +112,9 @@ def _grace_given(deletion: Request) -> int | None:
     "preemption-told-whole",
     must="The PATCH that first nominates a preemptor also says why it waits: PodScheduled=False.",
     concerns=is_victim,
+    needs=Trait.DELETED_BY_SCHEDULER,
     about="pods that a scheduler deleted",
+    units=VICTIMS,
 )
 def preemption_told_whole(lives: Sequence[PodLife], context: Context) -> Iterator[Violation | Unknown]:
     """Source: kubernetes#89111: told apart, autoscalers add a node that nobody needs. Judged by
@@ -112,10 +122,7 @@ def preemption_told_whole(lives: Sequence[PodLife], context: Context) -> Iterato
     nominated, untold_whom = nominations(lives, context), status_untold(lives, context)
     firsts = _firsts(nominated)
     judged: set[int] = set()
-    for life in lives:
-        if not (deletions := deletions_of(life, context)):
-            continue
-        node = node_of(life)
+    for life, node, deletions in victims(lives, context):
         if reason := untold_whom or ("" if node else NO_ANSWERS):
             yield Unknown(reason)
             continue
@@ -151,7 +158,13 @@ def _nominated(life: PodLife, context: Context) -> bool:
     must=f"A scheduler preempts for one pod at most {MOST_PREEMPTIONS} times.",
     severity=Severity.HAZARD,
     concerns=_nominated,
+    needs=Trait.STATUS_BY_SCHEDULER,
     about="pods that a scheduler nominated while they waited",
+    units=Units(
+        home=lambda life, context: _stands_nominated_to(life, context),
+        seen_in=lambda life, context: [node_of(life)] if is_victim(life, context) else [],
+        needs=Trait.DELETED_BY_SCHEDULER,
+    ),
 )
 def preemption_ends(lives: Sequence[PodLife], context: Context) -> Iterator[Violation]:
     """A livelock deletes pods on and on and runs nothing, whatever its cause: nominations that carry a
@@ -162,6 +175,8 @@ def preemption_ends(lives: Sequence[PodLife], context: Context) -> Iterator[Viol
             on_node[node].append(life)
     for life in lives:
         told = [n.request for n in nominated_waiting(life, context)]
+        if told and context.unit not in (None, _stands_nominated_to(life, context)):
+            continue
         rounds = _rounds(life, on_node, context) if told else []
         pod = f"pod {life.namespace}/{life.name}"
         if len(told) > MOST_PREEMPTIONS:
@@ -172,21 +187,27 @@ def preemption_ends(lives: Sequence[PodLife], context: Context) -> Iterator[Viol
             yield Violation(said, (rounds[-1], *rounds[:3], told[0]))
 
 
+def _stands_nominated_to(life: PodLife, context: Context) -> str:
+    if not life.versions:
+        return ""
+    return life.last.nominated_node_name or nominated_waiting(life, context)[-1].node
+
+
 def _rounds(life: PodLife, victims: Mapping[str, Sequence[PodLife]], context: Context) -> list[Request]:
     """The first DELETE of each round of victims for a pod that stands nominated: in a later one a pod goes
     that was made after the DELETE that began the round before."""
-    node = life.last.nominated_node_name or nominated_waiting(life, context)[-1].node if life.versions else ""
+    node = _stands_nominated_to(life, context)
     mine = []
     for victim in victims.get(node, ()):
         deletion = deletions_of(victim, context)[0]
-        seen = last_seen(life, deletion.event.mono)
+        seen = last_seen(life, deletion.mono)
         if seen is not None and seen.nominated_node_name == node and not seen.node_name:
             mine.append((deletion, victim))
-    mine.sort(key=lambda one: one[0].event.mono)
+    mine.sort(key=lambda one: one[0].mono)
     rounds: list[Request] = []
     for deletion, victim in mine:
         born = victim.versions[0].mono if victim.versions else -math.inf
-        if not rounds or born > rounds[-1].event.mono:
+        if not rounds or born > rounds[-1].mono:
             rounds.append(deletion)
     return rounds
 
@@ -199,7 +220,9 @@ def _bound_after_nomination(life: PodLife, context: Context) -> bool:
     "preemptor-waits-for-victims",
     must="A preemptor is not bound to a node before the victims whose room it needs there are gone.",
     concerns=_bound_after_nomination,
+    needs=Trait.STATUS_BY_SCHEDULER,
     about="pods that a scheduler nominated while they waited, and that were bound",
+    without_setting=NO_NODES,
 )
 def preemptor_waits_for_victims(lives: Sequence[PodLife], context: Context) -> Iterator[Violation | Unknown]:
     """Needed is what a pod asks for and the node had not beside those victims."""
@@ -232,23 +255,23 @@ def preemptor_waits_for_victims(lives: Sequence[PodLife], context: Context) -> I
     must="A scheduler that preempts on a node clears the hints of lower priority there within "
     f"{CLEARED_WITHIN:.0f} s.",
     concerns=is_victim,
+    needs=Trait.DELETED_BY_SCHEDULER,
     about="pods that a scheduler deleted",
+    units=VICTIMS,
 )
 def lower_nominations_cleared(lives: Sequence[PodLife], context: Context) -> Iterator[Violation | Unknown]:
     """Source: `getLowerPriorityNominatedPods`: else pods wait for room that is taken. Of pods that another
     scheduler serves it knows nothing, nor of hints from before it came back."""
-    victims = [life for life in lives if is_victim(life, context)]
-    if reason := status_untold(lives, context) if victims else "":
-        yield from [Unknown(reason)] * len(victims)
+    gone = list(victims(lives, context))
+    if reason := status_untold(lives, context) if gone else "":
+        yield from [Unknown(reason)] * len(gone)
         return
-    nominated = nominations(lives, context) if victims else {}
+    nominated = nominations(lives, context) if gone else {}
     hinted = [life for life in lives if any(v.nominated_node_name for v in life.versions)]
-    answered = max((request.event.mono for life in lives for request in life.requests), default=0.0)
-    ends = max((life.last.mono for life in lives if life.versions), default=answered)
-    judged: set[int] = set()
-    for life in victims:
-        deletions = deletions_of(life, context)
-        node, at = node_of(life), deletions[0].event.mono
+    ends = max([context.ends, *map(_ended, lives)])
+    judged: set[tuple[int, str]] = set()
+    for life, node, deletions in gone:
+        at = deletions[0].mono
         asking = preemptors(nominated.get(node, ()), deletions)
         if not node or not asking:
             yield Unknown(WHOSE if node else NO_ANSWERS)
@@ -257,17 +280,22 @@ def lower_nominations_cleared(lives: Sequence[PodLife], context: Context) -> Ite
         names = {_scheduler(n.life) for n in asking}
         for lower in hinted:
             own = priority(lower)
-            if id(lower) in judged or own is None or own >= least or {_scheduler(lower)} != names:
+            if (id(lower), node) in judged or own is None or own >= least or {_scheduler(lower)} != names:
                 continue
             stands = _stands(lower, node, at, context)
             if stands is None:
                 continue
-            judged.add(id(lower))
-            if max(ends, answered) < at + CLEARED_WITHIN:
+            judged.add((id(lower), node))
+            if ends < at + CLEARED_WITHIN:
                 yield Unknown("the record ends before hints had to be cleared")
                 continue
             said = f"{stands} kept its hint to {node} when {asking[0].life.name} preempted {life.name} there"
             yield Violation(said, (stands, deletions[0], asking[0].request))
+
+
+def _ended(life: PodLife) -> Seconds:
+    """The last that is known of a life."""
+    return max([*(r.mono for r in life.requests[-1:]), *(v.mono for v in life.versions[-1:])], default=0.0)
 
 
 def _stands(lower: PodLife, node: str, at: Seconds, context: Context) -> PodVersion | None:
@@ -286,7 +314,7 @@ def _stands(lower: PodLife, node: str, at: Seconds, context: Context) -> PodVers
         ):
             return None
     tried = (r for r in lower.requests if r.user in context.schedulers and hint_sent(r) is not None)
-    return None if any(at - CLEARED_WITHIN <= r.event.mono <= until for r in tried) else seen
+    return None if any(at - CLEARED_WITHIN <= r.mono <= until for r in tried) else seen
 
 
 def _scheduler(life: PodLife) -> str:
@@ -298,35 +326,45 @@ def _scheduler(life: PodLife) -> str:
     must="A node on which a scheduler deleted pods for a preemptor takes that preemptor, or another pod.",
     severity=Severity.HAZARD,
     concerns=is_victim,
+    needs=Trait.DELETED_BY_SCHEDULER,
     about="pods that a scheduler deleted",
+    units=replace(
+        VICTIMS,
+        tells=lambda life, context: [*nominating_untold(life, context), *_came_to(life)],
+        needs=Trait.HINTED | Trait.HINT_SENT | Trait.STATUS_BY_SCHEDULER | Trait.BOUND,
+    ),
 )
 def no_needless_victims(lives: Sequence[PodLife], context: Context) -> Iterator[Violation | Unknown]:
     """Pods died, and the one that they died for runs elsewhere: legal, for a hint binds nobody. Of a
     preemptor that still waits nothing is said."""
-    victims = [life for life in lives if is_victim(life, context)]
-    if not victims:
+    gone = list(victims(lives, context))
+    if not gone:
         return
     nominated, untold_whom = nominations(lives, context), status_untold(lives, context)
-    came: dict[str, list[Seconds]] = defaultdict(list)
+    came = dict(context.told)
     for life in lives:
-        if life.bound is not None:
-            came[life.bound.node_name].append(life.bound.mono)
-        elif life.binding is not None:
-            came[node_of(life)].append(life.binding.event.mono)
-    for life in victims:
-        deletions = deletions_of(life, context)
-        node, at = node_of(life), deletions[0].event.mono
+        for name, at in _came_to(life):
+            came[name] = max(at, came.get(name, at))
+    for life, node, deletions in gone:
+        at = deletions[0].mono
         if reason := untold_whom or ("" if node else NO_ANSWERS):
             yield Unknown(reason)
             continue
         asking = preemptors(nominated.get(node, ()), deletions)
         ended = [node_of(n.life) for n in asking]
-        if asking and all(ended) and node not in ended and not any(mono > at for mono in came[node]):
+        if asking and all(ended) and node not in ended and came.get(_CAME + node, at) <= at:
             there = asking[0].life
             victim = f"pod {life.namespace}/{life.name}"
             said = f"{victim} was deleted for {there.name}, which was bound to {ended[0]}"
             bound = [p for p in (there.bound, there.binding) if p is not None]
             yield Violation(said, (deletions[0], asking[0].request, *bound[:1]))
+
+
+def _came_to(life: PodLife) -> list[tuple[str, Seconds]]:
+    """The node that a pod came to, and when."""
+    if life.bound is not None:
+        return [(_CAME + life.bound.node_name, life.bound.mono)]
+    return [(_CAME + node_of(life), life.binding.mono)] if life.binding is not None else []
 
 
 CHECKS = (

@@ -1,27 +1,20 @@
-"""Records to judge: what `hintbound check` reads, a run's history or audit logs, as lives with their context.
-
-Decoding, partition and judging stay apart: `audit_lines` knows one line, `audit_lives` one pod's name, a
-check what it is given. Here they are only put one behind the other, in this process and in memory.
-"""
+"""Records to judge: what `hintbound check` read, and the histories of runs as lives with their context."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from hintbound.checks.model import Context
-from hintbound.history import audit_files, audit_lines, audit_lives
+from hintbound.history.audit_found import MOST_PLACES, Found, Wanted
 from hintbound.history.events import LOSSES, Event, Kind
 from hintbound.history.join import PodLife, lives
 from hintbound.history.setting import setting
 from hintbound.history.store import HISTORY_FILE, concerns_everyone, read
 from hintbound.protocol import Actor
-
-MOST_PLACES: Final = 5
-"""So many places are named for each kind of line that could not be read."""
 
 RUN_INSTRUMENTS: Final = frozenset({Actor.ADMIN, Actor.AUTHOR, Actor.NOMINATOR})
 """In a run of the suites these bind, hint and do harm on purpose."""
@@ -33,29 +26,6 @@ class Part:
 
     lives: Sequence[PodLife]
     context: Context
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What of the records is to be judged."""
-
-    since: str = ""
-    """RFC 3339 in UTC, as the apiserver writes it: such strings sort as times do. Empty: from the
-    beginning."""
-    until: str = ""
-    namespaces: frozenset[str] = frozenset()
-    """Empty: all."""
-
-    @property
-    def everything(self) -> bool:
-        """Whether nothing is left out, which might have taken room."""
-        return not (self.since or self.until or self.namespaces)
-
-    def has(self, event: Event) -> bool:
-        """Whether an event is within."""
-        if self.namespaces and event.namespace and event.namespace not in self.namespaces:
-            return False
-        return (not self.since or event.time >= self.since) and (not self.until or event.time < self.until)
 
 
 @dataclass(slots=True)
@@ -77,11 +47,15 @@ class Intake:
     nameless: int = 0
     """Events about pods that no answer names: creates with generateName at level Metadata, collections."""
 
-    def flaw(self, reason: str, place: str) -> None:
-        """Note a line that could not be read."""
-        self.flaws[reason] += 1
-        if len(self.places[reason]) < MOST_PLACES:
-            self.places[reason].append(place)
+    def add(self, found: Found, file: str, before: int) -> None:
+        """Take in what some lines of a file gave, before which there are so many."""
+        self.lines += found.lines
+        self.events += found.events
+        self.nameless += found.nameless
+        self.flaws += found.flaws
+        for reason, lines in found.places.items():
+            room = MOST_PLACES - len(self.places[reason])
+            self.places[reason] += [f"{file}:{before + line}" for line in lines[: max(room, 0)]]
 
     @property
     def missing(self) -> list[str]:
@@ -125,7 +99,7 @@ def run_parts(
             over.add(key)
         elif event.resource == "nodes" or (not event.test and concerns_everyone(event)):
             everyones[event.cluster].append(event)
-        elif key not in over and wanted.has(event):
+        elif key not in over and wanted.has(event.namespace, event.time):
             parts[key].append(event)
     if reading.truncated:
         intake.losses[reading.truncated] += 1
@@ -139,46 +113,6 @@ def run_parts(
             everything = sorted([*events, *around], key=lambda event: event.index)
             context = replace(context, setting=setting(everything, all_nodes=True))
         yield Part(found, context)
-
-
-def log_parts(files: Iterable[str], context: Context, wanted: Wanted, intake: Intake) -> Iterator[Part]:
-    """The one part that audit logs are: all pods of a cluster share its nodes. Raises CannotStart."""
-    parts, intake.nameless = audit_lives.partitioned(
-        event for event in log_events(files, intake) if wanted.has(event)
-    )
-    found = [life for key in sorted(parts) for life in audit_lives.lives_of(parts[key])]
-    intake.pods += len(found)
-    yield Part(found, context)
-
-
-def log_events(files: Iterable[str], intake: Intake) -> Iterator[Event]:
-    """The writes to pods in audit logs, as events of a history. Raises CannotStart for a file that cannot
-    be read."""
-    index = 0
-    for file in files:
-        intake.files += 1
-        for line in audit_files.lines(file):
-            intake.lines += 1
-            if line.flaw:
-                intake.flaw(line.flaw, line.place)
-                continue
-            try:
-                for audit in audit_lines.audit_events(line.text):
-                    intake.events += 1
-                    if not _wanted(audit):
-                        continue
-                    event = audit_lines.pod_event(audit, index=index, place=line.place)
-                    if event is not None:
-                        index += 1
-                        yield event
-            except audit_lines.Unreadable as error:
-                intake.flaw(str(error), line.place)
-
-
-def _wanted(audit: Mapping[str, object]) -> bool:
-    """Answered writes: reads say nothing that a check asks, other stages nothing that the last one does
-    not."""
-    return audit.get("stage") == Kind.RESPONSE_COMPLETE and audit.get("verb") not in audit_lines.READS
 
 
 def in_run(context: Context, *, behaviour: str, cluster: str) -> Context:

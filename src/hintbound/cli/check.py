@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import itertools
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -64,12 +63,13 @@ def command(
     because the audit level is too low, something is missing or nothing of the kind happened, says so and
     exits with 2.
     """
-    from hintbound.checks import judging, records
+    from hintbound.checks import judging, logs, records
     from hintbound.checks.model import Context
+    from hintbound.history.audit_found import Wanted
     from hintbound.report import checked
 
     checks = judging.chosen(None if names is None else [n.strip() for n in names.split(",") if n.strip()])
-    wanted = records.Wanted(_moment(since, "--since"), _moment(until, "--until"), frozenset(namespaces))
+    wanted = Wanted(_moment(since, "--since"), _moment(until, "--until"), frozenset(namespaces))
     context = Context(
         behaviour="",
         namespace="",
@@ -80,14 +80,16 @@ def command(
     )
     intake = records.Intake()
     tallies = {check.name: judging.Tally(check) for check in checks}
-    runs, logs = _sorted(paths)
-    parts = [records.run_parts(run, _of_run(run, context), wanted, intake) for run in runs]
-    if logs:
-        parts.append(records.log_parts(logs, context, wanted, intake))
+    runs, found = _sorted(paths)
     with _uncollected():
-        for part in itertools.chain.from_iterable(parts):
-            for check in checks:
-                tallies[check.name].add(judging.tally(check, part.lives, part.context))
+        for run in runs:
+            for part in records.run_parts(run, _of_run(run, context), wanted, intake):
+                for check in checks:
+                    tallies[check.name].add(judging.tally(check, part.lives, part.context))
+    if found:
+        with _progress(form) as progress:
+            for tally in logs.judge(found, checks, context, wanted, intake, progress=progress):
+                tallies[tally.check.name].add(tally)
     for one in tallies.values():
         one.unknowns.update(intake.missing)
     done = list(tallies.values())
@@ -108,6 +110,11 @@ def _uncollected() -> Iterator[None]:
         yield
     finally:
         gc.enable()
+
+
+@contextmanager
+def _progress(form: str) -> Iterator[Callable[[str, int, int], None]]:
+    yield lambda what, done, of: None
 
 
 def _sorted(paths: tuple[str, ...]) -> tuple[list[Path], list[str]]:

@@ -21,26 +21,25 @@ from hintbound.history.audit_lines import LONGEST_LINE
 
 STDIN: Final = "-"
 
+_BLOCK: Final = 1 << 20
+_GZIP: Final = (".gz",)
+_ZSTD: Final = (".zst", ".zstd")
+_TOO_LONG: Final = f"longer than {LONGEST_LINE >> 20} MiB"
 _NO_LOGS: Final = frozenset({".md", ".html", ".xml", ".yaml", ".yml", ".sh", ".txt", ".tar", ".zip"})
 """In a folder, files that so end are no logs."""
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One line of a log and where it stands."""
+class Block:
+    """Some lines of a log, one after the other."""
 
-    file: str
     number: int
-    """From 1."""
-    text: bytes
-    """Empty for one that is not whole."""
+    """Of the first line, from 1, within what is read."""
+    offset: int
+    """Where the first line begins in the file; of what it holds where it is compressed."""
+    lines: list[bytes]
     flaw: str = ""
-    """Why it is not whole, in words that can be counted; empty when it is."""
-
-    @property
-    def place(self) -> str:
-        """`FILE:LINE`."""
-        return f"{self.file}:{self.number}"
+    """Why the one line is not whole, in words that can be counted; its text is left out then."""
 
 
 def files(paths: Iterable[str]) -> list[str]:
@@ -66,43 +65,92 @@ def files(paths: Iterable[str]) -> list[str]:
     return list(found)
 
 
-def lines(file: str) -> Iterator[Line]:
-    """The lines of one file, or of stdin; blank ones are left out. Raises CannotStart: it cannot be read.
+def plain(file: str) -> bool:
+    """Whether a file can be read from its middle: it is no stream, and not compressed."""
+    return file != STDIN and not file.endswith((*_GZIP, *_ZSTD)) and Path(file).is_file()
+
+
+def blocks(file: str, start: int = 0, end: int | None = None) -> Iterator[Block]:
+    """The lines of a file, or of stdin, that begin from byte `start` on and before `end`. Raises
+    CannotStart: it cannot be read.
 
     A file that ends in the middle, of a line or of its compression, gives what it has, and a line with the
-    flaw.
+    flaw. `start` and `end` are for plain files.
     """
-    number = 0
+    seen = 0
     try:
         with _opened(file) as stream:
-            while text := stream.readline(LONGEST_LINE):
-                number += 1
-                if len(text) == LONGEST_LINE and not text.endswith(b"\n"):
-                    _skip_line(stream)
-                    yield Line(file, number, b"", f"longer than {LONGEST_LINE >> 20} MiB")
-                elif text.strip():
-                    yield Line(file, number, text)
+            if start:
+                stream.seek(start - 1)
+                start += _skipped(stream) - 1
+            for block in _blocks(stream, start, end):
+                seen = block.number + len(block.lines) - (not block.flaw)
+                yield block
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        yield Line(file, number + 1, b"", f"the compressed file is cut off or damaged ({cause(error)})")
+        why = f"the compressed file is cut off or damaged ({cause(error)})"
+        yield Block(seen + 1, 0, [], why)
     except OSError as error:
         raise CannotStart(
             f"{file} cannot be read: {cause(error)}.", next_step="Name a file that you may read."
         ) from error
 
 
-def _skip_line(stream: BinaryIO) -> None:
-    while (text := stream.readline(LONGEST_LINE)) and not text.endswith(b"\n"):
-        pass
+def _blocks(stream: BinaryIO, offset: int, end: int | None) -> Iterator[Block]:
+    number, rest = 1, b""
+    # Of a file that is cut off, `read` would give nothing of the last block.
+    read = stream.read1 if isinstance(stream, gzip.GzipFile) else stream.read
+    while end is None or offset < end:
+        try:
+            more = read(_BLOCK)
+        except (EOFError, zlib.error, gzip.BadGzipFile):
+            if rest:
+                yield Block(number, offset, [rest])
+            raise
+        text = rest + more
+        whole = text.rfind(b"\n") + 1
+        if not more and text:
+            whole = len(text)
+        if end is not None and offset + whole > end:  # the line that the end falls into is the last
+            last = text.find(b"\n", max(end - offset - 1, 0)) + 1
+            whole = last or whole
+        if whole:
+            lines = text[: whole - 1 if text[whole - 1] == 10 else whole].split(b"\n")
+            begin = offset
+            if len(lines[0]) > LONGEST_LINE:  # no other line of a block can be
+                yield Block(number, begin, [], _TOO_LONG)
+                number += 1
+                begin += len(lines.pop(0)) + 1
+            yield Block(number, begin, lines)
+            number += len(lines)
+            offset += whole
+        elif len(text) > LONGEST_LINE:
+            yield Block(number, offset, [], _TOO_LONG)
+            number += 1
+            offset += len(text) + _skipped(stream)
+            whole = len(text)
+        if not more:
+            return
+        rest = text[whole:]
+
+
+def _skipped(stream: BinaryIO) -> int:
+    """How many bytes there were up to the end of the line."""
+    count = 0
+    while text := stream.readline(_BLOCK):
+        count += len(text)
+        if text.endswith(b"\n"):
+            break
+    return count
 
 
 @contextmanager
 def _opened(file: str) -> Iterator[BinaryIO]:
     if file == STDIN:
         yield sys.stdin.buffer
-    elif file.endswith(".gz"):
+    elif file.endswith(_GZIP):
         with gzip.open(file) as stream:
             yield cast(BinaryIO, stream)
-    elif file.endswith((".zst", ".zstd")):
+    elif file.endswith(_ZSTD):
         with _zstd(file) as stream:
             yield stream
     else:
@@ -122,7 +170,7 @@ def _zstd(file: str) -> Iterator[BinaryIO]:
         try:
             assert process.stdout is not None
             yield cast(BinaryIO, process.stdout)
-        except GeneratorExit:
+        except BaseException:
             process.kill()
             raise
         if process.wait() != 0:

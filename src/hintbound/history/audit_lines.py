@@ -10,13 +10,9 @@ within `records`), GKE in Cloud Logging (`protoPayload`, an AuditLog).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from typing import Any, Final
 
 import orjson
-
-from hintbound.history import audit_shape
-from hintbound.history.events import Event, Source
 
 AUDIT_API: Final = "audit.k8s.io/v1"
 LONGEST_LINE: Final = 8 * 1024 * 1024
@@ -24,6 +20,7 @@ LONGEST_LINE: Final = 8 * 1024 * 1024
 
 _PODS: Final = ("pods", "bindings")
 READS: Final = ("get", "list", "watch")
+STRANGE: Final = "an audit event whose fields are none that Kubernetes writes"
 
 
 class Unreadable(ValueError):
@@ -110,35 +107,6 @@ def _of_cloud_logging(record: Mapping[str, Any], payload: Mapping[str, Any]) -> 
 
 
 _HTTP_OF_GRPC: Final = {0: 200, 3: 400, 5: 404, 6: 409, 7: 403, 8: 429, 10: 409, 16: 401}
-
-
-def pod_event(audit: Mapping[str, Any], *, index: int, cluster: str = "", place: str = "") -> Event | None:
-    """An audit event as an event of a history; None when it is about no pod. Raises Unreadable.
-
-    `index` is where it stands in the reading, `place` its file and line, for whoever reads a proof.
-    """
-    if not about_pods(audit):
-        return None
-    data = dict(audit)
-    if not audit_shape.whole(data) and audit_shape.refused(data):
-        data["requestObject"] = None  # what was refused may have been anything
-    moment = data.get("stageTimestamp") or ""
-    try:
-        mono = datetime.fromisoformat(moment).timestamp()
-        known = audit_shape.whole(data)
-    except (TypeError, ValueError):
-        known = False
-    if not known:
-        raise Unreadable("an audit event whose fields are none that Kubernetes writes")
-    return Event(
-        index=index,
-        time=moment,
-        mono=mono,
-        source=Source.AUDIT,
-        cluster=cluster,
-        extra={"place": place} if place else {},
-        **event_fields(data),
-    )
 
 
 def about_pods(audit: Mapping[str, Any]) -> bool:

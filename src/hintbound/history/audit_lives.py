@@ -8,45 +8,24 @@ requests and, where answers were logged, the versions that they show; a binding 
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from operator import itemgetter
 
-from hintbound.history.events import Event, Kind
-from hintbound.history.join import PodLife, PodVersion
+from hintbound.history.join import AnsweredVersion, PodLife
 from hintbound.history.writers import Request
 
-Key = tuple[str, str, str]
-"""Cluster, namespace, name."""
 
-
-def key_of(event: Event) -> Key | None:
-    """The part that an event belongs to; None for one that names no pod (a create with generateName, logged
-    without its answer, and a collection)."""
-    return (event.cluster, event.namespace, event.name) if event.name else None
-
-
-def distinct(events: Iterable[Event]) -> Iterator[Event]:
-    """The events of one part, each once: the files of several apiservers, and copies of files, overlap."""
-    seen: set[tuple[str, str]] = set()
-    for event in events:
-        identity = (str(event.data.get("auditID") or event.index), event.kind)
-        if identity not in seen:
-            seen.add(identity)
-            yield event
-
-
-def partitioned(events: Iterable[Event]) -> tuple[dict[Key, list[Event]], int]:
-    """Events by part, and how many belong to none."""
-    parts: dict[Key, list[Event]] = defaultdict(list)
-    nameless = 0
-    for event in events:
-        key = key_of(event)
-        if key is None:
-            nameless += 1
+def distinct(requests: Iterable[Request]) -> list[Request]:
+    """Requests, each once: the files of several apiservers, and copies of files, overlap."""
+    found: dict[str, Request] = {}
+    unknown = []
+    for request in requests:
+        if request.audit_id:
+            found.setdefault(request.audit_id, request)
         else:
-            parts[key].append(event)
-    return parts, nameless
+            unknown.append(request)
+    return [*found.values(), *unknown]
 
 
 @dataclass(slots=True)
@@ -55,63 +34,66 @@ class _Open:
 
     uid: str = ""
     requests: list[Request] = field(default_factory=list)
+    happened: bool = False
+    """Whether anything came of the requests."""
 
 
-def lives_of(events: Iterable[Event]) -> list[PodLife]:
-    """The lives in one part, in the order of their beginnings. Pure.
+def lives_of(
+    requests: Iterable[Request], *, cluster: str = "", namespace: str = "", name: str = ""
+) -> list[PodLife]:
+    """The lives in one part, the answered writes to one namespace and name, in the order of their
+    beginnings. Pure: in whatever order the requests are given.
 
     Refused requests belong to the life during which they were asked. A part without a successful write has
     none.
     """
-    requests = sorted(filter(None, map(Request.of, distinct(events))), key=_when)
+    timed = [(_when(request), request.audit_id, request) for request in distinct(requests)]
+    timed.sort(key=itemgetter(0, 1))
     found: list[_Open] = []
     by_uid: dict[str, _Open] = {}
-    for request in requests:
-        life = by_uid.get(request.uid) if request.uid else None
+    life: _Open | None
+    for _, _, request in timed:
+        uid, succeeded = request.uid, request.succeeded
+        life = by_uid.get(uid) if uid else None
         if life is None:
-            life = found[-1] if found and not _begins(request, found[-1]) else None
+            life = found[-1] if found and not (succeeded and _begins(request, found[-1])) else None
         if life is None:
             life = _Open()
             found.append(life)
-        if request.uid and not life.uid and request.succeeded:
-            life.uid = request.uid
-            by_uid[request.uid] = life
+        if uid and succeeded and not life.uid:
+            life.uid = uid
+            by_uid[uid] = life
         life.requests.append(request)
-    return [_life(life) for life in found if any(r.succeeded and not r.dry_run for r in life.requests)]
+        if succeeded and not life.happened:
+            life.happened = not request.dry_run
+    return [
+        PodLife(cluster, namespace, name, life.uid, tuple(_versions(life.requests)), tuple(life.requests))
+        for life in found
+        if life.happened
+    ]
 
 
-def _when(request: Request) -> tuple[str, int]:
+def _when(request: Request) -> str:
     """A create counts from when it came: others act on the pod before its answer is logged."""
     made = request.verb == "create" and not request.subresource
-    return (request.received if made else request.completed, request.event.index)
+    return request.received if made else request.completed
 
 
 def _begins(request: Request, before: _Open) -> bool:
-    """Whether a request shows a pod that is another than the one before it."""
+    """Whether a request that succeeded shows a pod that is another than the one before it."""
     if request.verb == "create" and not request.subresource:
-        return request.succeeded and not request.dry_run
-    return bool(request.succeeded and request.uid and before.uid and request.uid != before.uid)
+        return not request.dry_run
+    return bool(request.uid and before.uid and request.uid != before.uid)
 
 
-def _life(life: _Open) -> PodLife:
-    first = life.requests[0].event
-    return PodLife(
-        cluster=first.cluster,
-        namespace=first.namespace,
-        name=first.name,
-        uid=life.uid,
-        versions=tuple(_versions(life.requests)),
-        requests=tuple(life.requests),
-    )
-
-
-def _versions(requests: Iterable[Request]) -> Iterator[PodVersion]:
+def _versions(requests: Iterable[Request]) -> list[AnsweredVersion]:
     """What the answers show of the pod, each version once, in the order in which they were made."""
     shown: dict[str, Request] = {}
     for request in requests:
-        if request.succeeded and not request.dry_run and request.rv:
+        if request.rv and request.succeeded and not request.dry_run:
             shown.setdefault(request.rv, request)
-    for rv, request in sorted(shown.items(), key=lambda item: int(item[0]) if item[0].isdigit() else 0):
-        made = request.verb == "create" and not request.subresource
-        kind = Kind.ADDED if made else Kind.MODIFIED
-        yield PodVersion(replace(request.event, kind=kind, resource_version=rv, data=request.answer), request)
+    if not shown:
+        return []
+    order = sorted((int(rv) if rv.isdecimal() else 0, position) for position, rv in enumerate(shown))
+    made = list(shown.values())
+    return [AnsweredVersion(made[position]) for _, position in order]

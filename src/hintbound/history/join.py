@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from hintbound.history.events import VERSIONS, Event, Kind, Source
-from hintbound.history.writers import Request, writers
+from hintbound.history.writers import Request, Shown, writers
 from hintbound.protocol import MARKER_LABEL, Seconds
 
 
@@ -47,6 +47,11 @@ class PodVersion:
         return self.event.mono
 
     @property
+    def time(self) -> str:
+        """The same as RFC 3339, UTC."""
+        return self.event.time
+
+    @property
     def index(self) -> int:
         """Where it stands in the history."""
         return self.event.index
@@ -66,6 +71,11 @@ class PodVersion:
         """`metadata.deletionTimestamp`; empty unless it is being deleted."""
         return self.object["metadata"].get("deletionTimestamp") or ""
 
+    @property
+    def scheduled(self) -> str:
+        """The status of the condition PodScheduled, `True` or `False`; empty when there is none."""
+        return str((self.condition("PodScheduled") or {}).get("status") or "")
+
     def condition(self, kind: str) -> Mapping[str, Any] | None:
         """The status condition of this type."""
         conditions = self.object.get("status", {}).get("conditions") or ()
@@ -74,6 +84,80 @@ class PodVersion:
     def __str__(self) -> str:
         """For messages: `pod ns/p at 42 (modified)`."""
         return f"pod {self.event.namespace}/{self.event.name} at {self.rv} ({self.type})"
+
+
+class AnsweredVersion(PodVersion):
+    """A version of a pod as the answer to the request that made it shows it.
+
+    The pod is read whole only when `object`, `event` or a condition other than PodScheduled is asked for.
+    """
+
+    __slots__ = ("_shown",)
+    _shown: Shown
+
+    def __init__(self, writer: Request) -> None:
+        """`writer` was answered with a pod."""
+        object.__setattr__(self, "writer", writer)
+        object.__setattr__(self, "_shown", writer.shown)
+
+    def __reduce__(self) -> tuple[type[AnsweredVersion], tuple[Request | None]]:
+        return AnsweredVersion, (self.writer,)
+
+    @property
+    def event(self) -> Event:
+        """The event of its answer, as if it had been watched."""
+        return replace(self.by.event, kind=self.type, resource_version=self.rv, data=self.by.answer)
+
+    @property
+    def by(self) -> Request:
+        """The request that made it: here it is always known."""
+        assert self.writer is not None
+        return self.writer
+
+    @property
+    def type(self) -> str:
+        """`added` for the first, else `modified`: an answer does not tell of an end."""
+        return Kind.ADDED if self.by.verb == "create" and not self.by.subresource else Kind.MODIFIED
+
+    @property
+    def object(self) -> Mapping[str, Any]:
+        """The pod, as the apiserver answered it."""
+        return self.by.answer
+
+    @property
+    def rv(self) -> str:
+        """Its resourceVersion."""
+        return self.by.rv
+
+    @property
+    def mono(self) -> Seconds:
+        """When it was answered."""
+        return self.by.mono
+
+    @property
+    def time(self) -> str:
+        """The same as RFC 3339, UTC."""
+        return self.by.completed
+
+    @property
+    def node_name(self) -> str:
+        """`spec.nodeName`; empty while unbound."""
+        return self._shown.node
+
+    @property
+    def nominated_node_name(self) -> str:
+        """`status.nominatedNodeName`; empty when there is none."""
+        return self._shown.hint
+
+    @property
+    def deletion_timestamp(self) -> str:
+        """`metadata.deletionTimestamp`; empty unless it is being deleted."""
+        return self._shown.deleting
+
+    @property
+    def scheduled(self) -> str:
+        """The status of the condition PodScheduled; empty when there is none."""
+        return self._shown.scheduled
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,6 +172,8 @@ class PodLife:
     """In the order in which they came to be."""
     requests: tuple[Request, ...]
     """Writes that were aimed at it, refused ones too, in the order in which they were completed."""
+    memo: dict[Any, Any] = field(default_factory=dict, repr=False)
+    """What was found out about it once and is asked by many (`hints.once`)."""
 
     @property
     def binding(self) -> Request | None:

@@ -5,17 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 from urllib.parse import parse_qs, urlsplit
 
 from hintbound.history.events import Event, Kind, Source
+from hintbound.protocol import Seconds
 
-_WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+WRITES: Final = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Request:
-    """One write to a pod, as the apiserver logged it once it had answered."""
+    """One write to a pod, as the apiserver logged it once it had answered.
+
+    Of a run's history the whole event is at hand. Of an audit log, which may be huge, `event`, `body` and
+    `answer` are read again from the log when they are asked for (`audit_requests.LoggedRequest`); all else
+    is cheap.
+    """
+
+    __slots__ = ()
 
     event: Event
     verb: str
@@ -30,20 +37,20 @@ class Request:
     completed: str
 
     @classmethod
-    def of(cls, event: Event) -> Self | None:
+    def of(cls, event: Event) -> Request | None:
         """The request that an event tells of; None for anything but an answered write to pods."""
         if event.source != Source.AUDIT or event.kind != Kind.RESPONSE_COMPLETE:
             return None
         resource, _, subresource = event.resource.partition("/")
         verb = event.data.get("verb", "")
-        if resource not in ("pods", "bindings") or verb not in _WRITES:
+        if resource not in ("pods", "bindings") or verb not in WRITES:
             return None
-        return cls(
+        return _Recorded(
             event=event,
             verb=verb,
             subresource="binding" if resource == "bindings" else subresource,
             name=event.name,
-            uid=event.uid or _demanded_uid(event.data),
+            uid=event.uid or demanded_uid(event.data.get("requestObject"), event.data.get("responseObject")),
             received=event.data.get("requestReceivedTimestamp", ""),
             completed=event.data.get("stageTimestamp", ""),
         )
@@ -59,9 +66,34 @@ class Request:
         return str(self.event.data.get("userAgent", ""))
 
     @property
+    def uri(self) -> str:
+        """What was asked for, with its query."""
+        return str(self.event.data.get("requestURI", ""))
+
+    @property
     def audit_id(self) -> str:
         """Joins it with the client's view of the same exchange."""
         return str(self.event.data.get("auditID", ""))
+
+    @property
+    def level(self) -> str:
+        """How much the log keeps of it: `Metadata`, `Request` or `RequestResponse`."""
+        return str(self.event.data.get("level", ""))
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the apiserver cut off what was sent or answered."""
+        return (self.event.data.get("annotations") or {}).get("audit.k8s.io/truncated") == "true"
+
+    @property
+    def named_uid(self) -> str:
+        """The uid that was sent, as far as the log has it beside the name, at every level; else empty."""
+        return str((self.event.data.get("objectRef") or {}).get("uid") or "")
+
+    @property
+    def named_rv(self) -> str:
+        """The resourceVersion that was sent, as far as the log has it beside the name, at every level."""
+        return str((self.event.data.get("objectRef") or {}).get("resourceVersion") or "")
 
     @property
     def body(self) -> Any:
@@ -74,6 +106,25 @@ class Request:
         return self.event.data.get("responseObject") or {}
 
     @property
+    def sent_rv(self) -> str:
+        """`metadata.resourceVersion` of what was sent; empty for none, and for a JSON patch."""
+        metadata = self.body.get("metadata") if isinstance(self.body, dict) else None
+        return str((metadata.get("resourceVersion") if isinstance(metadata, dict) else "") or "")
+
+    @property
+    def hint(self) -> str | None:
+        """The hint that a write to `pods/status` sends, empty for one that clears it; None when it sends
+        none, or the log does not keep what was sent."""
+        if self.subresource != "status" or self.verb not in ("patch", "update"):
+            return None
+        return hint_in(self.body)
+
+    @property
+    def shown(self) -> Shown | None:
+        """What the answer shows of the pod; None when it is no pod, or the log keeps no answers."""
+        return Shown.of(self.answer) if self.rv else None
+
+    @property
     def code(self) -> int:
         """The status code."""
         return int(self.event.data.get("responseStatus", {}).get("code", 0))
@@ -84,6 +135,16 @@ class Request:
         return self.event.resource_version
 
     @property
+    def mono(self) -> Seconds:
+        """When it was recorded, on the clock of the record."""
+        return self.event.mono
+
+    @property
+    def resource(self) -> str:
+        """`pods`, `pods/status`, …"""
+        return self.event.resource
+
+    @property
     def succeeded(self) -> bool:
         """Whether the apiserver said yes."""
         return 200 <= self.code < 300
@@ -91,8 +152,7 @@ class Request:
     @property
     def dry_run(self) -> bool:
         """Whether it was only tried."""
-        asked = self.event.data.get("requestURI", "")
-        if "dryRun" in asked and "dryRun" in parse_qs(urlsplit(asked).query):
+        if tried_only(self.uri):
             return True
         return isinstance(self.body, dict) and bool(self.body.get("dryRun"))
 
@@ -108,14 +168,72 @@ class Request:
 
     def __str__(self) -> str:
         """For messages: `patch pods/status by hintbound-nominator: 200`."""
-        return f"{self.verb} {self.event.resource} by {self.user}: {self.code}"
+        return f"{self.verb} {self.resource} by {self.user}: {self.code}"
 
 
-def _demanded_uid(audit: Mapping[str, Any]) -> str:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Recorded(Request):
+    """A request whose whole event is at hand."""
+
+    event: Event
+    verb: str
+    subresource: str
+    name: str
+    uid: str
+    received: str
+    completed: str
+
+
+class Shown(NamedTuple):
+    """What most checks ask of a pod, so that it need not be read whole."""
+
+    node: str
+    """`spec.nodeName`."""
+    hint: str
+    """`status.nominatedNodeName`."""
+    deleting: str
+    """`metadata.deletionTimestamp`."""
+    scheduled: str
+    """The status of the condition PodScheduled; empty without one. All four are empty when absent."""
+
+    @classmethod
+    def of(cls, pod: Mapping[str, Any]) -> Self:
+        """Of a pod as the apiserver sends it."""
+        status = pod.get("status") or {}
+        conditions = status.get("conditions") or ()
+        return cls(
+            (pod.get("spec") or {}).get("nodeName") or "",
+            status.get("nominatedNodeName") or "",
+            (pod.get("metadata") or {}).get("deletionTimestamp") or "",
+            next((c.get("status", "") for c in conditions if c.get("type") == "PodScheduled"), ""),
+        )
+
+
+_HINT: Final = "/status/nominatedNodeName"
+
+
+def hint_in(body: Any) -> str | None:
+    """The hint that a body sends to `pods/status`, empty for one that clears it; None when it sends none."""
+    if isinstance(body, list):
+        for step in body:
+            if isinstance(step, dict) and step.get("path") == _HINT and step.get("op") != "test":
+                return "" if step.get("op") == "remove" else str(step.get("value") or "")
+        return None
+    status = body.get("status") if isinstance(body, dict) else None
+    if not isinstance(status, dict) or "nominatedNodeName" not in status:
+        return None
+    return str(status["nominatedNodeName"] or "")
+
+
+def tried_only(uri: str) -> bool:
+    """Whether a URI asks for a dry run."""
+    return "dryRun" in uri and "dryRun" in parse_qs(urlsplit(uri).query)
+
+
+def demanded_uid(body: Any, answer: Mapping[str, Any] | None) -> str:
     """The uid that the caller wrote into the request, or that the answer's Status names."""
-    sent = audit.get("requestObject")
-    sent = sent if isinstance(sent, dict) else {}
-    answered = audit.get("responseObject") or {}
+    sent = body if isinstance(body, dict) else {}
+    answered = answer or {}
     places = (
         (sent.get("metadata") or {}) if sent.get("kind") != "DeleteOptions" else {},
         sent.get("preconditions") or {},
