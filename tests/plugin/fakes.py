@@ -15,6 +15,7 @@ from hintbound.errors import CannotStart
 from hintbound.history.events import Kind, Source
 from hintbound.history.store import Store
 from hintbound.kube.errors import NotFound
+from hintbound.mutants import Mutant
 from hintbound.plugin.applies import Facts
 from hintbound.plugin.arena import Arena
 from hintbound.plugin.behaviours import Behaviour, behaviour, behaviour_of
@@ -110,10 +111,12 @@ class FakeStage:
         *,
         keep: bool = False,
         seed: int = 0,
+        mutant: Mutant | None = None,
     ) -> None:
         self.name = name
         self.keep = keep
         self.seed = seed
+        self.mutant = mutant
         self.kept = ""
         there_once = spec is not None and spec.is_there
         self.is_alone = there_once or Capability.RESTART_COMPONENT not in self.capabilities

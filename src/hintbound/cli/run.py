@@ -35,6 +35,7 @@ from hintbound.protocol import ExitCode
     "--xfails", metavar="FILE", help="Failures that are expected: shown, but they do not fail the run."
 )
 @click.option("--seed", type=int, help="Of what scenarios leave to chance.  [default: drawn, and reported]")
+@click.option("--mutant", metavar="NAME", help="Break the control plane on purpose, to see what notices.")
 @click.option("--keep", is_flag=True, help="Leave the control planes running; see `hintbound cluster`.")
 @click.option("--verbose", "-v", is_flag=True, help="Show pytest's own output, with tracebacks.")
 def command(
@@ -47,6 +48,7 @@ def command(
     reports: Path | None,
     xfails: str | None,
     seed: int | None,
+    mutant: str | None,
     keep: bool,
     verbose: bool,
 ) -> int:
@@ -69,6 +71,7 @@ def command(
     arguments += [f"--hintbound-reports={reports}"] if reports else []
     arguments += [f"--hintbound-xfails={xfails}"] if xfails is not None else []
     arguments += [f"--hintbound-seed={seed}"] if seed is not None else []
+    arguments += [f"--hintbound-mutant={mutant}"] if mutant is not None else []
     arguments += ["--hintbound-keep"] if keep else []
     arguments += ["-v", "-rA"] if verbose else []
     console = RunConsole()

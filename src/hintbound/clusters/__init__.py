@@ -6,7 +6,7 @@ A provider is one module here; `open_cluster` makes the cluster that a SPEC asks
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,9 @@ from hintbound.clusters.protocol import (
     SchedulerSpec,
 )
 from hintbound.clusters.spec import PROVIDERS, ClusterSpec, parse
+from hintbound.errors import CannotStart
+from hintbound.protocol import ComponentKind
+from hintbound.proxy import Rule
 from hintbound.subjects import Subject
 
 __all__ = [
@@ -57,20 +60,29 @@ def open_cluster(
     listener: Callable[[str, Any, Any], None] = lambda _event, _process, _facts: None,
     needs: Collection[Capability] = (),
     subject: Subject | None = None,
+    rules: Sequence[Rule] = (),
+    flags: Mapping[ComponentKind, Sequence[str]] | None = None,
 ) -> Cluster:
     """A cluster that has not been started. `listener` is told of every turn in a component's life; `needs`
     are the capabilities that will be asked for; `subject` schedules in the place of kube-scheduler.
+    `rules`: of fault proxies, which stand between the actors that they name and the apiserver. `flags`: more
+    of them per kind of component.
 
     Gets the programs that it needs, by download or build if need be: call it before an event loop runs.
     Raises CannotStart.
     """
     if spec.provider == "existing":
+        if rules or flags:
+            raise CannotStart(
+                "no proxy can stand before the components of an existing cluster, and none takes flags.",
+                next_step="Use embedded:VERSION.",
+            )
         from hintbound.clusters.existing import ExistingCluster
 
         existing = ExistingCluster(spec, name=name, logs=logs, listener=listener, subject=subject)
         existing.resolve()
         return existing
-    asked = Asked(name, logs, listener, frozenset(needs), subject)
+    asked = Asked(name, logs, listener, frozenset(needs), subject, rules, flags or {})
     if spec.provider not in PROVIDERS:
         return open_installed(spec, asked)
     options = asked.options()

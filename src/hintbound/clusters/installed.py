@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,8 @@ from hintbound.clusters.protocol import Capability, Cluster
 from hintbound.clusters.spec import PROVIDERS, ClusterSpec, parse
 from hintbound.errors import CannotStart
 from hintbound.extensions import Extension, Group, named
+from hintbound.protocol import ComponentKind
+from hintbound.proxy import Rule
 from hintbound.subjects import Subject
 
 
@@ -30,6 +32,11 @@ class Asked:
     subject: Subject | None = None
     """Whose scheduler its pods are to name; the cluster's `scheduler_name` must be that then."""
 
+    rules: Sequence[Rule] = ()
+    """Of fault proxies, which are to stand between the actors that they name and the apiserver."""
+    flags: Mapping[ComponentKind, Sequence[str]] = field(default_factory=dict)
+    """Further flags per kind of component."""
+
     def options(self) -> Options:
         """The same, as hintbound's own clusters take it."""
         return Options(
@@ -38,6 +45,8 @@ class Asked:
             listener=self.listener,
             needs=frozenset(self.needs),
             subject=self.subject,
+            rules=self.rules,
+            flags=self.flags,
         )
 
     def of_hintbound(self, spec: str) -> Cluster:
@@ -54,6 +63,8 @@ class Asked:
             listener=self.listener,
             needs=self.needs,
             subject=self.subject,
+            rules=self.rules,
+            flags=self.flags,
         )
 
 

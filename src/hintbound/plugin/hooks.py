@@ -56,6 +56,11 @@ OPTIONS = {
     "seed": _option(
         "seed", "of what scenarios leave to chance; drawn, and reported, if not given", metavar="N"
     ),
+    "mutant": _option(
+        "mutant",
+        "break the control plane on purpose, to see what notices (hintbound list mutants)",
+        metavar="NAME",
+    ),
     "xfails": _option(
         "xfails",
         "a file of failures that are expected: shown as such, they do not fail the run",

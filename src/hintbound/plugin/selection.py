@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from hintbound import data, subjects
+from hintbound import data, mutants, subjects
 from hintbound.checks import judging
 from hintbound.clusters import spec
 from hintbound.errors import CannotStart, one_of
@@ -52,6 +52,7 @@ def settings(config: pytest.Config, collected: Collection[str]) -> Settings:
         subject=whom,
         keep=bool(option.hintbound_keep),
         seed=_seed(option.hintbound_seed),
+        mutant=None if option.hintbound_mutant is None else mutants.named(option.hintbound_mutant),
     )
 
 

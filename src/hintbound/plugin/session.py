@@ -18,6 +18,7 @@ from hintbound.clusters.spec import ClusterSpec
 from hintbound.errors import CannotStart
 from hintbound.history.events import Kind, Source, timestamp
 from hintbound.history.store import Store
+from hintbound.mutants import Mutant
 from hintbound.plugin.behaviours import Behaviour
 from hintbound.plugin.engine import INTERRUPTED, Engine, Scenario
 from hintbound.plugin.expected import Expected
@@ -66,6 +67,8 @@ class Settings:
     """Whether the clusters are left running."""
     seed: int = 0
     """Of what scenarios leave to chance."""
+    mutant: Mutant | None = None
+    """How the clusters are made to break the protocol."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +115,16 @@ class Session:
                 break
             playing = (item.behaviour for item in self.items if item.scenario.lane == name)
             needs = frozenset(need for behaviour in playing for need in behaviour.needs)
-            keep, seed = self.settings.keep, self.settings.seed
             stage = Stage(
-                name, self.settings.spec, self.store, self.folder, needs, subject, keep=keep, seed=seed
+                name,
+                self.settings.spec,
+                self.store,
+                self.folder,
+                needs,
+                subject,
+                keep=self.settings.keep,
+                seed=self.settings.seed,
+                mutant=self.settings.mutant,
             )
             self.stages.append(stage)
         self.engine.run(self._start(told))
@@ -221,6 +231,7 @@ class Session:
         """What repeats this run, whichever way it was called: no path of this machine but those of suites."""
         options = ("--cluster", self._spec, *self._whom(), "--profile", str(self.settings.profile))
         known = ("--xfails", self.settings.expected.file) if self.settings.expected else ()
+        known = (*known, *(("--mutant", self.settings.mutant.name) if self.settings.mutant else ()))
         return ("hintbound", "run", *self.settings.selection, *options, *known)
 
     def _stale(self) -> Iterator[str]:
@@ -250,6 +261,7 @@ class Session:
             provider=self.settings.spec.provider,
             subject=_subject_info(self.settings.subject) if self.settings.subject else None,
             jobs=self.settings.jobs,
+            mutant=self.settings.mutant.name if self.settings.mutant else "",
             seed=self.settings.seed,
             extensions=self.settings.extensions,
             command=self._command(),

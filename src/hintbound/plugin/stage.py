@@ -18,6 +18,7 @@ from hintbound.clusters.protocol import (
     Component,
     ComponentState,
     Exports,
+    SchedulerSpec,
     Stays,
 )
 from hintbound.clusters.spec import ClusterSpec
@@ -27,6 +28,7 @@ from hintbound.history.recorders import AuditRecorder, ClientRecorder, Recorder,
 from hintbound.history.store import Store
 from hintbound.kube.client import Client
 from hintbound.kube.errors import KubeError
+from hintbound.mutants import Mutant
 from hintbound.plugin.applies import Facts
 from hintbound.protocol import Actor, ComponentKind
 from hintbound.report.folder import RunFolder
@@ -55,9 +57,10 @@ class Stage:
         *,
         keep: bool = False,
         seed: int = 0,
+        mutant: Mutant | None = None,
     ) -> None:
-        """`keep`: the cluster is left running at the end. `seed`: of what scenarios leave to chance. Raises
-        CannotStart."""
+        """`keep`: the cluster is left running at the end. `seed`: of what scenarios leave to chance.
+        `mutant`: how it is made to break the protocol. Raises CannotStart."""
         self.name = name
         self.subject = subject
         """Whose scheduler it is; None for kube-scheduler."""
@@ -71,7 +74,10 @@ class Stage:
             listener=self._component,
             needs=needs,
             subject=subject,
+            rules=mutant.rules if mutant else (),
+            flags=mutant.flags if mutant else None,
         )
+        self.mutant = mutant
         if keep and (spec.is_there or not isinstance(self.cluster, Stays)):
             raise CannotStart(f"{spec} is not for us to keep or to end.", next_step="Leave --keep out.")
         self.seed = seed
@@ -102,10 +108,13 @@ class Stage:
         known: dict[Any, ComponentState] = {}
         for state in self.states:
             known.setdefault(state.kind, state)
-        return Facts(
-            {kind: state.gates for kind, state in known.items() if state.gates is not None},
-            {kind: state.version for kind, state in known.items()},
-        )
+        gates = {kind: state.gates for kind, state in known.items() if state.gates is not None}
+        versions = {kind: state.version for kind, state in known.items()}
+        if self.mutant:
+            for kind, believed in (self.mutant.believes or {}).items():
+                gates[kind] = {**gates.get(kind, {}), **believed}
+            versions.update(self.mutant.believes_version or {})
+        return Facts(gates, versions)
 
     async def start(self) -> None:
         """Start the cluster, open every watch, read versions and gates. Raises CannotStart."""
@@ -122,6 +131,8 @@ class Stage:
                 self.recorders.append(await self._open.enter_async_context(audit))
             self.states = tuple(await self.cluster.components())
             self._all_known()
+            if self.mutant and self.mutant.second_scheduler:
+                await self.cluster.add_scheduler(SchedulerSpec(self.cluster.scheduler_name))
             self._started = True
         except KubeError as error:
             await self.close()

@@ -66,6 +66,9 @@ def _what_was_run(run: Run) -> list[str]:
     rows += [(f"Level {level}", _level(run, level)) for level in Level if run.of_level(level)]
     suite = f"hintbound {run.suite_version}, Python {run.python} on {run.platform}, {run.jobs} at once"
     rows.append(("Suite", _text(suite) + (f", seed {run.seed}" if run.seed is not None else "")))
+    rows += (
+        [("Mutant", f"{_code(run.mutant)}: the control plane was broken on purpose")] if run.mutant else []
+    )
     rows += [("Checks", _text(checks(run)))] if run.checks else []
     rows += [("Extensions", ", ".join(map(_text, run.extensions)))] if run.extensions else []
     return _table(("", ""), rows)

@@ -211,6 +211,8 @@ class Run:
     extensions: tuple[str, ...] = ()
     """What installed packages added to it, e.g. `check acme-hints of acme-hintbound 0.1.0`."""
     seed: int | None = None
+    mutant: str = ""
+    """How the control plane was made to break the protocol; empty where it was not."""
     command: tuple[str, ...] = ()
     """The command line that runs the same again, word by word."""
     selection: tuple[str, ...] = ()

@@ -17,11 +17,13 @@ from hintbound.clusters.embedded.options import Options
 from hintbound.clusters.embedded.ports import LOOPBACK, HeldPort
 from hintbound.clusters.embedded.process import Process, Ready
 from hintbound.clusters.protocol import READY_WITHIN, claimed
+from hintbound.clusters.proxies import JSON_ONLY, Proxies
 from hintbound.clusters.spec import ClusterSpec
 from hintbound.kube.client import Client
 from hintbound.kube.connection import Connection
 from hintbound.kube.exchange import Tap
 from hintbound.protocol import Actor, ComponentKind
+from hintbound.proxy import FaultProxy
 from hintbound.subjects import Subject
 
 _USER_AGENT: Final = "hintbound"
@@ -54,6 +56,7 @@ class Assembly:
         self.components: dict[str, EmbeddedComponent] = {}
         self.apiserver_port = self.hold(options.apiserver_port)
         self.credentials = credentials or Credentials(folder)
+        self.proxies = Proxies(options.rules, self._way)
 
     def etcd(self) -> EmbeddedComponent:
         """To be built first: the apiservers must know its port."""
@@ -97,9 +100,16 @@ class Assembly:
         version: str,
         config: Mapping[str, Any],
         tuning: Tuning,
+        *,
+        through: FaultProxy | None = None,
     ) -> EmbeddedComponent:
-        """For the pods of this `schedulerName`; `config` replaces top-level keys of its configuration."""
+        """For the pods of this `schedulerName`; `config` replaces top-level keys of its configuration.
+        `through`: it speaks to its apiserver through this proxy, in JSON."""
         kubeconfig = self.credentials.kubeconfig(components.USERS[ComponentKind.SCHEDULER])
+        if through:
+            kubeconfig = self._folder / f"{name}-kubeconfig.yaml"
+            kubeconfig.write_text(through.kubeconfig())
+            config = {**config, "clientConnection": {**JSON_ONLY, **config.get("clientConnection", {})}}
         file = self._folder / f"{name}.yaml"
         file.write_text(components.scheduler_config(kubeconfig, scheduler_name, config))
         port = self.hold()
@@ -124,11 +134,14 @@ class Assembly:
         *,
         server: str,
         ready: Sequence[Ready] = (),
+        through: FaultProxy | None = None,
     ) -> EmbeddedComponent:
         """A vendor's scheduler in the place of a kube-scheduler. `server`: the URL of its apiserver; `ready`:
-        what it must bring about besides answering where it serves a port."""
+        what it must bring about besides answering where it serves a port; `through`: the proxy between
+        them."""
         kubeconfig = self._folder / f"{name}-kubeconfig.yaml"
-        kubeconfig.write_text(self.credentials.of(components.USERS[ComponentKind.SCHEDULER], server))
+        direct = self.credentials.of(components.USERS[ComponentKind.SCHEDULER], server)
+        kubeconfig.write_text(through.kubeconfig() if through else direct)
         file = self._folder / f"{name}.yaml"
         file.write_text(components.scheduler_config(kubeconfig, scheduler_name, config))
         ports = [self.hold()] if subject.takes("port") else []
@@ -257,9 +270,15 @@ class Assembly:
 
     def connect(self, url: str, actor: Actor, tap: Tap | None = None) -> Client:
         """A client that speaks as this actor to one of the servers."""
-        pair = self.credentials.users[actor]
-        connection = Connection.from_pem(url, ca=self.credentials.ca, cert=pair.cert, key=pair.key)
+        proxy = self.proxies.between(actor, url)
+        connection = proxy.connection() if proxy else self._way(url, actor)
         return Client(connection, actor=actor, user_agent=_USER_AGENT, tap=tap)
+
+    def _way(self, url: str, actor: str) -> Connection:
+        """To a server, as an actor or a component, without a proxy."""
+        user = components.USERS[ComponentKind(actor)] if actor in components.USERS else actor
+        pair = self.credentials.users[user]
+        return Connection.from_pem(url, ca=self.credentials.ca, cert=pair.cert, key=pair.key)
 
     def audit_log(self, name: str) -> Path:
         """Of an apiserver."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hintbound import assets
-from hintbound.clusters import fake_nodes, fixtures, registry
+from hintbound.clusters import fake_nodes, fixtures, proxies, registry
 from hintbound.clusters.audition import Audition
 from hintbound.clusters.embedded import components, extras, foreign
 from hintbound.clusters.embedded.assembly import Assembly
@@ -38,6 +38,7 @@ from hintbound.kube.client import Client
 from hintbound.kube.errors import KubeError
 from hintbound.kube.exchange import Tap
 from hintbound.protocol import Actor, ComponentKind
+from hintbound.proxy import FaultProxy
 from hintbound.subjects import Subject
 
 
@@ -103,6 +104,7 @@ class EmbeddedCluster:
             f"admission plugins {off} are off, so that nodes are usable at once",
             "etcd runs without fsync",
             "schedulers run without leader election",
+            *proxies.deviations(self._options.rules),
             *([f"{self._subject.name} runs in the place of kube-scheduler"] if self._subject else []),
         )
 
@@ -154,6 +156,8 @@ class EmbeddedCluster:
         try:
             # SIGKILL: nothing of it is kept, and the audit log is written before each answer.
             await asyncio.gather(*(part.close() for part in parts))
+            if assembly:
+                await assembly.proxies.close()
         finally:
             # Without an await up to the end of the folder: a second Ctrl-C cancels only the wait above.
             if self._guard:
@@ -211,11 +215,13 @@ class EmbeddedCluster:
     async def add_scheduler(self, spec: SchedulerSpec) -> Component:
         """Start a scheduler of one's own. Raises ComponentDied, CannotStart."""
         if self._subject and spec.version is None and spec.program is None:
-            part = self._another(self._subject, spec)
+            part = await self._another(self._subject, spec)
             await self._built.start(part)
             return part
         binary, version = await self._binary(ComponentKind.SCHEDULER, spec.version)
-        flags = [*spec.flags, *([f"--master={self._server(spec.server)}"] if spec.server else [])]
+        server = self._server(spec.server or ComponentKind.APISERVER)
+        through = await self._built.proxies.open(ComponentKind.SCHEDULER, server)
+        flags = [*spec.flags, *([f"--master={server}"] if spec.server and not through else [])]
         tuning = self._built.tuning(ComponentKind.SCHEDULER, spec.version, spec.gates, spec.emulate, flags)
         part = self._built.scheduler(
             f"{ComponentKind.SCHEDULER}-{next(self._counter)}",
@@ -224,20 +230,23 @@ class EmbeddedCluster:
             version,
             spec.config,
             tuning,
+            through=through,
         )
         await self._built.start(part)
         return part
 
-    def _another(self, subject: Subject, spec: SchedulerSpec) -> EmbeddedComponent:
+    async def _another(self, subject: Subject, spec: SchedulerSpec) -> EmbeddedComponent:
         """The subject once more, for other pods."""
         foreign.can_be(subject, spec)
+        server = self._server(spec.server or ComponentKind.APISERVER)
         return self._built.subject(
             subject,
             f"{subject.name}-{next(self._counter)}",
             spec.scheduler_name,
             spec.config,
             self._built.tuning(ComponentKind.SCHEDULER, None, spec.gates, spec.emulate),
-            server=self._server(spec.server or ComponentKind.APISERVER),
+            server=server,
+            through=await self._built.proxies.open(ComponentKind.SCHEDULER, server),
         )
 
     async def add_apiserver(self, spec: ApiserverSpec) -> Component:
@@ -249,7 +258,13 @@ class EmbeddedCluster:
         name = f"{ComponentKind.APISERVER}-{next(self._counter)}"
         part = self._built.apiserver(name, binary, version, self._built.hold(), tuning)
         await self._built.start(part)
+        await self._actors_behind_proxies(self._server(name))
         return part
+
+    async def _actors_behind_proxies(self, server: str) -> None:
+        """From here on those of our own actors that rules name speak to a server through a proxy."""
+        for actor in Actor:
+            await self._built.proxies.open(actor, server)
 
     async def remove(self, component: Component) -> None:
         """End a component that was added, and forget it."""
@@ -308,18 +323,21 @@ class EmbeddedCluster:
         kwok = self._built.kwok(self._canary)
         await kwok.process.start()
         await _together(kwok.process.until_ready(READY_WITHIN), self._start_rest(apiserver))
+        await self._actors_behind_proxies(self.server)
+        await self._hang_up()  # what was opened before goes past the proxies
         self._register()
 
     async def _start_rest(self, apiserver: EmbeddedComponent) -> None:
         """Those who need the bootstrap RBAC: without it they would begin with a refusal and back off."""
         await apiserver.process.until_ready(READY_WITHIN)
-        rest = [self._scheduler(), self._built.controller_manager()]
+        through = await self._built.proxies.open(ComponentKind.SCHEDULER, self.server)
+        rest = [self._scheduler(through), self._built.controller_manager()]
         for part in rest:
             await part.process.start()
         self._register()
         await _together(*(part.process.until_ready(READY_WITHIN) for part in rest))
 
-    def _scheduler(self) -> EmbeddedComponent:
+    def _scheduler(self, through: FaultProxy | None) -> EmbeddedComponent:
         """The one that the cluster comes with."""
         tuning = self._built.tuning(ComponentKind.SCHEDULER)
         if self._subject:
@@ -331,10 +349,11 @@ class EmbeddedCluster:
                 tuning,
                 server=self.server,
                 ready=[lambda: self._audition.passed(self.client(Actor.ADMIN))],
+                through=through,
             )
         binary = self._binaries[ComponentKind.SCHEDULER]
         return self._built.scheduler(
-            ComponentKind.SCHEDULER, self.scheduler_name, binary, self._version, {}, tuning
+            ComponentKind.SCHEDULER, self.scheduler_name, binary, self._version, {}, tuning, through=through
         )
 
     async def _apply_fixtures(self) -> None:

@@ -146,7 +146,8 @@ def scheduler(
 def scheduler_config(kubeconfig: Path, name: str, overrides: Mapping[str, object]) -> str:
     """A KubeSchedulerConfiguration (as JSON, which YAML includes) for the pods of one `schedulerName`.
 
-    `overrides` replaces top-level keys; a profile in it without `schedulerName` gets this one.
+    `overrides` replaces top-level keys; a profile in it without `schedulerName` gets this one, and
+    `clientConnection` this kubeconfig.
     """
     profiles = overrides.get("profiles", [{}])
     if not isinstance(profiles, list):
@@ -155,11 +156,15 @@ def scheduler_config(kubeconfig: Path, name: str, overrides: Mapping[str, object
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "leaderElection": {"leaderElect": False},
-        "clientConnection": {"kubeconfig": str(kubeconfig)},
         **overrides,
+        "clientConnection": {**_mapping(overrides.get("clientConnection")), "kubeconfig": str(kubeconfig)},
         "profiles": [{"schedulerName": name, **profile} for profile in profiles],
     }
     return json.dumps(merged, indent=1)
+
+
+def _mapping(given: object) -> Mapping[str, object]:
+    return given if isinstance(given, Mapping) else {}
 
 
 def controller_manager(

@@ -9,6 +9,7 @@ from pathlib import Path
 from hintbound.clusters.embedded.process import Listener
 from hintbound.clusters.protocol import Capability
 from hintbound.protocol import ComponentKind
+from hintbound.proxy import Rule
 from hintbound.subjects import Subject
 
 
@@ -29,5 +30,7 @@ class Options:
     apiserver_port: int = 0
     audit_policy: Path | None = None
     listener: Listener = lambda _event, _process, _facts: None
+    rules: Sequence[Rule] = ()
+    """Of fault proxies, which stand between the actors that they name and the apiserver."""
     flags: Mapping[ComponentKind, Sequence[str]] = field(default_factory=dict)
     """Further flags per kind; they replace ours of the same name."""

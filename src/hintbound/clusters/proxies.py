@@ -1,0 +1,74 @@
+"""The fault proxies of one cluster: a listener for each actor that rules name and each apiserver that it
+speaks to, and one book of rules for all of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from hintbound.kube.connection import Connection
+from hintbound.protocol import Actor, ComponentKind
+from hintbound.proxy import Book, FaultProxy, Rule, ServingAuthority
+
+ACTORS: Final = (ComponentKind.SCHEDULER, *Actor)
+"""Who can stand behind one, by the name that rules have for it."""
+
+JSON_ONLY: Final = {"contentType": "application/json", "acceptContentTypes": "application/json"}
+"""What a component's `clientConnection` says where a proxy reads along; else it speaks protobuf."""
+
+
+class Proxies:
+    """Of one cluster; nothing is listened on before `open`."""
+
+    def __init__(self, rules: Sequence[Rule], connect: Callable[[str, str], Connection]) -> None:
+        """`connect`: the way to a server (its URL) as an actor, without a proxy."""
+        self.book = Book()
+        self.book.add(rules)
+        self._connect = connect
+        self._named = frozenset(actor for rule in rules for actor in rule.actors)
+        self._authority = ServingAuthority()
+        self._listening: dict[tuple[str, str], FaultProxy] = {}
+
+    def stand_before(self, actor: str) -> bool:
+        """Whether this actor is to go through one."""
+        return actor in self._named
+
+    async def open(self, actor: str, server: str) -> FaultProxy | None:
+        """The proxy between an actor and a server, by its URL; None where no rule is about the actor. Raises
+        CannotStart."""
+        if not self.stand_before(actor):
+            return None
+        if (actor, server) not in self._listening:
+            proxy = FaultProxy(
+                self._connect(server, actor), actor=actor, book=self.book, authority=self._authority
+            )
+            self._listening[actor, server] = await proxy.start()
+        return self._listening[actor, server]
+
+    def between(self, actor: str, server: str) -> FaultProxy | None:
+        """The one that has been opened, if any."""
+        return self._listening.get((actor, server))
+
+    @property
+    def failures(self) -> list[str]:
+        """What went wrong in the proxies themselves."""
+        return [
+            f"the proxy of {p.actor}: {error!r}" for p in self._listening.values() for error in p.failures
+        ]
+
+    async def close(self) -> None:
+        """End them all."""
+        listening, self._listening = list(self._listening.values()), {}
+        await asyncio.gather(*(proxy.stop() for proxy in listening))
+
+
+def deviations(rules: Sequence[Rule]) -> list[str]:
+    """What a report tells of a cluster with proxies, one sentence each."""
+    behind = sorted({actor for rule in rules for actor in rule.actors})
+    if not behind:
+        return []
+    told = [f"{', '.join(behind)} {'speak' if len(behind) > 1 else 'speaks'} HTTP/1.1 through a fault proxy"]
+    if ComponentKind.SCHEDULER in behind:
+        told.append("kube-scheduler reads and writes JSON, not protobuf")
+    return told
