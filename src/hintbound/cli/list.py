@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def command() -> None:
-    """List behaviours, extensions, Kubernetes versions or sets of gates."""
+    """List behaviours, mutants, extensions, Kubernetes versions or sets of gates."""
 
 
 @command.command()
@@ -48,6 +48,15 @@ def _told(entries: Iterable[Entry]) -> None:
     for entry in entries:
         provisional = " (provisional)" if entry.behaviour.provisional else ""
         click.echo(f"{entry.behaviour.id:<36} {entry.behaviour.level:<9} {entry.behaviour.must}{provisional}")
+
+
+@command.command()
+def mutants() -> None:
+    """Every way to break a control plane on purpose; see `hintbound run --mutant`."""
+    from hintbound import mutants as known
+
+    for mutant in known.all_mutants():
+        click.echo(f"{mutant.name:<26} {mutant.title}")
 
 
 @command.command()

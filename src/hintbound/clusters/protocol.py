@@ -240,6 +240,14 @@ class Stays(Protocol):
 
 
 @runtime_checkable
+class Proxied(Protocol):
+    """A cluster whose actors may stand behind fault proxies."""
+
+    def bites(self) -> list[str]:
+        """What each rule did so far, a line each, and what went wrong in the proxies themselves."""
+
+
+@runtime_checkable
 class Exports(Protocol):
     """A cluster with logs where nobody would look once it is gone."""
 

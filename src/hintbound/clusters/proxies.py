@@ -50,10 +50,17 @@ class Proxies:
         """The one that has been opened, if any."""
         return self._listening.get((actor, server))
 
-    @property
-    def failures(self) -> list[str]:
-        """What went wrong in the proxies themselves."""
-        return [
+    def bites(self) -> list[str]:
+        """What each rule did so far, a line each, and what went wrong in the proxies themselves."""
+        told = []
+        for tally in self.book:
+            hits = ", ".join(f"{actor} {count} times" for actor, count in tally.hits.items())
+            unread = sum(tally.unreadable.values())
+            told.append(
+                f"the rule {tally.rule.name} bit {hits or 'nobody'}"
+                + (f"; {unread} bodies were no JSON and passed as they were" if unread else "")
+            )
+        return told + [
             f"the proxy of {p.actor}: {error!r}" for p in self._listening.values() for error in p.failures
         ]
 

@@ -18,6 +18,7 @@ from hintbound.clusters.protocol import (
     Component,
     ComponentState,
     Exports,
+    Proxied,
     SchedulerSpec,
     Stays,
 )
@@ -172,6 +173,8 @@ class Stage:
                 await self.cluster.export_logs(self._folder.logs / self.name / "nodes")
             except OSError as error:
                 self.notes.append(f"{error}")
+        if self._started and isinstance(self.cluster, Proxied):
+            self.notes += [f"{self.name}: {told}" for told in self.cluster.bites()]
         if self._keep and self._started and isinstance(self.cluster, Stays):
             try:
                 self.kept = await self.cluster.leave()

@@ -196,6 +196,10 @@ class EmbeddedCluster:
         """The path of the kubeconfig of an actor or a component's user."""
         return self._built.credentials.kubeconfig(user)
 
+    def bites(self) -> list[str]:
+        """See Proxied."""
+        return self._built.proxies.bites()
+
     def audit_logs(self) -> Sequence[Path]:
         """One file per apiserver, oldest apiserver first."""
         parts = self._built.components.values()

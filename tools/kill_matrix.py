@@ -1,0 +1,79 @@
+"""Play mutants, and write down what notices each: docs/kill-matrix.json and docs/kill-matrix.md.
+
+    python tools/kill_matrix.py [NAME...] [--at-once 2] [--into docs]
+
+With names only those are played; of the others the matrix that is there is kept. Exits 1 when nothing notices
+a mutant, or nothing kills a core behaviour or a check.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))  # what tests break is a proof, too
+
+from hintbound import __version__, mutants  # noqa: E402
+from hintbound.checks import judging  # noqa: E402
+from hintbound.errors import CannotStart  # noqa: E402
+from hintbound.plugin import catalogue  # noqa: E402
+from hintbound.plugin.judges import Judges  # noqa: E402
+from hintbound.protocol import ExitCode, Level  # noqa: E402
+from hintbound.report import kill_matrix  # noqa: E402
+from hintbound.report.kill_matrix import Killed, KillMatrix  # noqa: E402
+from tests.checks.test_families import BREAKS as BROKEN_RECORDS  # noqa: E402
+from tests.cli import kubelet_breaks, test_suites_can_fail  # noqa: E402
+
+
+def played(wanted: list[mutants.Mutant], at_once: int) -> list[Killed]:
+    """Each in a run of its own. Raises CannotStart."""
+    with tempfile.TemporaryDirectory() as scratch, Judges(Path(scratch), at_once) as judges:
+        begun = [
+            (one, judges.begin(one.name, ["--cluster", one.cluster, "--mutant", one.name])) for one in wanted
+        ]
+        return [
+            kill_matrix.killed(one.name, one.title, one.like, judged.result().run) for one, judged in begun
+        ]
+
+
+def main() -> int:
+    """Play, write, judge."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--at-once", type=int, default=2)
+    parser.add_argument("--into", type=Path, default=ROOT / "docs")
+    options = parser.parse_args()
+    known = {one.name: one for one in mutants.all_mutants()}
+    wanted = [mutants.named(name) for name in options.names] or list(known.values())
+    before: tuple[Killed, ...] = ()
+    if options.names and (there := options.into / kill_matrix.JSON).exists():
+        before = tuple(one for one in kill_matrix.read(there).mutants if one.mutant in known)
+    by_name = {one.mutant: one for one in (*before, *played(wanted, options.at_once))}
+    entries = catalogue.collect()
+    core = [entry.behaviour.id for entry in entries if entry.behaviour.level is Level.CORE]
+    matrix = KillMatrix(
+        __version__,
+        tuple(by_name[name] for name in sorted(by_name)),
+        tuple(core),
+        tuple(check.name for check in judging.ours()),
+        tuple(sorted({*test_suites_can_fail.BREAKS, *kubelet_breaks.BREAKS})),
+        tuple(sorted(BROKEN_RECORDS)),
+    )
+    (options.into / kill_matrix.JSON).write_text(json.dumps(matrix.to_json(), indent=1) + "\n")
+    about = {entry.behaviour.id: entry.file for entry in entries}
+    (options.into / kill_matrix.PAGE).write_text(kill_matrix.markdown(matrix, about=about))
+    for told in matrix.unproven:
+        print(told, file=sys.stderr)
+    return ExitCode.FAIL if matrix.unproven else ExitCode.PASS
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except CannotStart as error:
+        print(f"hintbound: {error}", file=sys.stderr)
+        sys.exit(ExitCode.CANNOT_START)
