@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml src/hintbound/__init__.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types unit matrix behaviours lock wheel bench soak clean-runs nightly kind kind-page kind-image kind-environment clean
+.PHONY: help run test lint types unit matrix behaviours lock wheel bench soak mutants clean-runs nightly kind kind-page kind-image kind-environment clean
 
 help:
 	@echo "make run     judge $(CLUSTER) by the profile $(PROFILE); CLUSTER=... and PROFILE=... change that"
@@ -56,6 +56,9 @@ bench: $(VENV)/dev.stamp
 
 soak: $(VENV)/run.stamp
 	$(BIN)/python benchmarks/equal_runs.py --runs 20 --cluster $(CLUSTER)
+
+mutants: $(VENV)/dev.stamp
+	$(BIN)/python tools/kill_matrix.py $(MUTANT)
 
 clean-runs: $(VENV)/run.stamp
 	$(BIN)/python benchmarks/clean_runs.py --runs $(N)
