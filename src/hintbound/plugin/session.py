@@ -26,7 +26,7 @@ from hintbound.plugin.interrupts import Interrupts
 from hintbound.plugin.judgement import Judgement
 from hintbound.plugin.stage import Stage, start_all
 from hintbound.protocol import EXIT_CODES, ExitCode, Profile, Verdict
-from hintbound.report import run_json, write_all
+from hintbound.report import kill_matrix, run_json, write_all
 from hintbound.report.folder import RunFolder
 from hintbound.report.model import (
     PROVISIONAL,
@@ -38,6 +38,9 @@ from hintbound.report.model import (
     run_verdict,
 )
 from hintbound.subjects import SUITES, Subject, named, shown
+
+MOST_ALIKE = 3
+"""So many mutants are named that a run looks like."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +167,8 @@ class Session:
             self.store.append(Kind.RUN_FINISHED, source=Source.ENGINE, data={"verdict": str(verdict)})
         finally:
             self.store.close()
-        self.run = write_all(self._result(verdict, reason, finished=timestamp()), self.folder)
+        run = self._result(verdict, reason, finished=timestamp())
+        self.run = write_all(replace(run, notes=(*run.notes, *_likeness(run))), self.folder)
         return self.run
 
     def _lost(self) -> str:
@@ -285,6 +289,16 @@ def repro(spec: str, behaviour: str, path: str = "", whom: Sequence[str] = ()) -
     paths = [path] if path else []
     options = ["--cluster", spec, *whom, "--profile", "all", "--behaviour", behaviour]
     return shlex.join(["hintbound", "run", *paths, *options])
+
+
+def _likeness(run: Run) -> Iterator[str]:
+    """The known ways to break a control plane that a failed run looks like."""
+    known = None if run.mutant else kill_matrix.shipped()
+    for name, alike in kill_matrix.looks_like(run, known)[:MOST_ALIKE] if known else ():
+        yield (
+            f"it looks like the mutant {name} ({alike:.0%} of what either breaks is broken by both): "
+            f"see docs/{kill_matrix.PAGE}"
+        )
 
 
 def _nothing_judged(outcomes: Sequence[Outcome]) -> str:
