@@ -145,7 +145,7 @@ def victim_went_and_nobody_told(record: Record) -> None:
 def hint_to_a_ghost(record: Record) -> None:
     record.node("n1")
     record.hinted("ghost")
-    record.passes(10)
+    record.passes(40)
     record.node("n1", kind=Kind.MODIFIED)
 
 
@@ -154,7 +154,7 @@ def node_of_a_hint_goes(record: Record) -> None:
     record.node("n1")
     record.hinted("n1")
     record.node("n1", kind=Kind.DELETED)
-    record.passes(10)
+    record.passes(40)
     record.node("n2")
 
 

@@ -263,7 +263,7 @@ def test_hint_to_a_node_that_comes_at_once_is_none_to_a_ghost() -> None:
 def test_whether_a_node_exists_that_the_record_never_saw_is_unknown_where_it_has_not_all() -> None:
     record = created()
     record.hinted("ghost")
-    record.passes(10)
+    record.passes(40)
     record.node("n1")
     some = replace(CONTEXT, setting=setting(record.events))
 

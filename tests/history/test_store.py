@@ -189,6 +189,24 @@ def test_a_forgotten_test_leaves_memory_but_not_the_file(tmp_path: Path) -> None
     assert list(read(tmp_path / "h")) == [event]
 
 
+def test_nodes_with_a_tests_label_are_its_own_and_all_nodes_stay_known(tmp_path: Path) -> None:
+    with Store(tmp_path / "history.ndjson") as store:
+        store.own("hb-one", test="ONE", label="one")
+        own = store.append(
+            Kind.ADDED, source=Source.WATCH, cluster="shared", test="one", resource="nodes", name="n1"
+        )
+        other = store.append(
+            Kind.ADDED, source=Source.WATCH, cluster="shared", test="two", resource="nodes", name="n2"
+        )
+        store.append(
+            Kind.ADDED, source=Source.WATCH, cluster="exclusive", test="three", resource="nodes", name="n3"
+        )
+
+        assert store.slice(test="ONE") == [own]
+        store.forget(namespace="hb-one", test="ONE")
+        assert store.nodes(cluster="shared") == [own, other]
+
+
 async def test_a_waiter_gets_the_event_that_was_there_before_it(tmp_path: Path) -> None:
     with Store(tmp_path / "h") as store:
         event = _append(store, namespace="a", name="p")

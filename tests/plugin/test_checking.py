@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from hintbound.checks import Finding, judging
+from hintbound.history import Event
 from hintbound.plugin import checking
 from hintbound.plugin.applies import Facts
 from hintbound.protocol import CLEARING_NOMINATED_NODE_NAME_AFTER_BINDING, SCHEDULER_USER, ComponentKind
@@ -17,7 +18,13 @@ FACTS = Facts({ComponentKind.APISERVER: {CLEARING_NOMINATED_NODE_NAME_AFTER_BIND
 
 
 def found(
-    record: Record, *, scheduler: str = "v1.35.4", facts: Facts = FACTS, without: str = "", **behaviour: Any
+    record: Record,
+    *,
+    scheduler: str = "v1.35.4",
+    facts: Facts = FACTS,
+    without: str = "",
+    nodes: list[Event] | None = None,
+    **behaviour: Any,
 ) -> list[Finding]:
     checked = checking.found(
         judging.every(),
@@ -28,6 +35,7 @@ def found(
         namespace="ns",
         schedulers={scheduler},
         without={without},
+        nodes=nodes,
     )
     assert checked.untold == []
     return list(checked.findings)
@@ -91,6 +99,18 @@ def test_gates_of_a_scenario_with_an_apiserver_of_its_own_are_not_taken_for_know
 
 def test_pods_that_set_the_stage_are_not_judged() -> None:
     assert found(hint_on_a_bound_pod(), without="u1") == []
+
+
+def test_hint_to_a_node_that_never_was_is_found_where_all_nodes_are_known() -> None:
+    record = Record()
+    record.created()
+    record.hinted("ghost", by=SCHEDULER_USER)
+    record.passes(40)
+    record.node("n1")
+    nodes = [event for event in record.events if event.resource == "nodes"]
+
+    assert [f.check.name for f in found(record, nodes=nodes)] == ["hint-names-a-node"]
+    assert found(record) == []
 
 
 def test_clean_record_has_no_findings() -> None:

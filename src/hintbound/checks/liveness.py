@@ -148,7 +148,7 @@ def _missing(known: Setting, node: str, since: Seconds, until: Seconds) -> bool 
 
 @check_life(
     "hint-names-a-node",
-    must=f"No pod waits longer than {LAG:.0f} s with a hint to a node that does not exist.",
+    must=f"No pod waits longer than {WAITS_AT_MOST:.0f} s with a hint to a node that does not exist.",
     severity=Severity.HAZARD,
     concerns=_hinted_waiting,
     needs=Trait.HINTED,
@@ -169,7 +169,7 @@ def hint_names_a_node(life: PodLife, context: Context) -> Iterator[Violation | U
         versions = known.nodes_between(first.nominated_node_name, first.mono, until)
         since = max([first.mono, *(v.mono for v in versions if not v.there)])
         gone = missing or bool(versions and not versions[-1].there)
-        if gone and until - since > LAG:
+        if gone and until - since > WAITS_AT_MOST:
             node = first.nominated_node_name
             said = f"{last} was hinted to {node}, which did not exist, for {until - since:.0f} s"
             yield Violation(said, (last, first, *versions[-1:]))

@@ -41,6 +41,8 @@ class _Index:
     by_namespace: dict[str, list[Event]] = field(default_factory=lambda: defaultdict(list))
     by_test: dict[str, list[Event]] = field(default_factory=lambda: defaultdict(list))
     common: list[Event] = field(default_factory=list)
+    nodes: list[Event] = field(default_factory=list)
+    """What the watch showed of nodes, whoever's they are: few, and never forgotten."""
     forgotten: set[str] = field(default_factory=set)
     """Namespaces and tests that nobody will ask for again, whatever still comes of them."""
 
@@ -51,6 +53,8 @@ class _Index:
             self.by_namespace[event.namespace].append(event)
         if event.test:
             self.by_test[event.test].append(event)
+        if event.resource == "nodes" and event.source == Source.WATCH:
+            self.nodes.append(event)
         if not event.namespace and not event.test and concerns_everyone(event):
             self.common.append(event)
 
@@ -161,6 +165,10 @@ class Store:
             own.update((e.index, e) for e in self._index.common if e.index >= first)
         events = (own[index] for index in sorted(own))
         return [e for e in events if not cluster or e.cluster in ("", cluster)]
+
+    def nodes(self, *, cluster: str = "") -> list[Event]:
+        """What the watch showed of all nodes (of a cluster) so far, in order."""
+        return [e for e in self._index.nodes if not cluster or e.cluster == cluster]
 
     def losses(self, *, since: int = 0, cluster: str = "") -> list[Event]:
         """Gaps and deaths of recorders from event `since` on; `data.reason` says what was lost."""

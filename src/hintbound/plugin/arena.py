@@ -111,6 +111,7 @@ class Arena(Acts):
                 if state.kind == ComponentKind.SCHEDULER
             },
             without=self.nodes.scouts,
+            nodes=self._stage.store.nodes(cluster=self.cluster),
         )
 
     def finished(self, verdict: Verdict, reason: str) -> None:

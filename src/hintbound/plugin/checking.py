@@ -10,7 +10,7 @@ from hintbound.checks import Context, Finding, Registered, judge
 from hintbound.checks.records import in_run
 from hintbound.history.events import Event
 from hintbound.history.join import lives
-from hintbound.history.setting import setting
+from hintbound.history.setting import Setting, setting
 from hintbound.plugin.applies import Facts
 from hintbound.plugin.behaviours import Behaviour
 from hintbound.protocol import Actor, ComponentKind, Severity
@@ -43,11 +43,13 @@ def found(
     namespace: str,
     schedulers: Collection[str],
     without: Collection[str],
+    nodes: Sequence[Event] | None = None,
 ) -> Checked:
     """What the checks find in a whole record.
 
     `facts`: what is known of the components that made it. `schedulers`: the versions of those that
-    took part. `without`: the uids of pods that only set the stage.
+    took part. `without`: the uids of pods that only set the stage. `nodes`: what was seen of all nodes of
+    the cluster; None where only those of the record are known.
     """
     pods = [life for life in lives(events) if life.uid not in without] if checks else []
     bare = Context(
@@ -58,7 +60,7 @@ def found(
         facts.versions,
         events,
         nominators=frozenset({Actor.NOMINATOR} if behaviour.judges_nominator else ()),
-        setting=setting(events),
+        setting=_setting(events, nodes),
     )
     context = in_run(bare, behaviour=behaviour.id, cluster=cluster)
     findings, untold = judge(checks, pods, context)
@@ -101,6 +103,12 @@ class Sum:
             CheckInfo(name, judged, self._found[name], dict(self._excused[name]))
             for name, judged in self._judged.items()
         )
+
+
+def _setting(events: Sequence[Event], nodes: Sequence[Event] | None) -> Setting:
+    """What surrounded the pods of a record, with all nodes of the cluster where they are known."""
+    everything = {event.index: event for event in (*events, *(nodes or ()))}
+    return setting([everything[index] for index in sorted(everything)], all_nodes=nodes is not None)
 
 
 def _excuse(finding: Finding, behaviour: Behaviour, schedulers: Collection[str]) -> str:
