@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hintbound.checks.manners import BURST
+from hintbound.protocol import DECISION_ANNOTATION
 from tests.checks.breaks import breaks
 from tests.checks.record import NOMINATOR, Record
 
@@ -12,6 +13,13 @@ from tests.checks.record import NOMINATOR, Record
 def hint(node: str, rv: str = "") -> dict[str, Any]:
     metadata = {"resourceVersion": rv} if rv else {}
     return {"metadata": metadata, "status": {"nominatedNodeName": node}}
+
+
+def decided(node: str, rv: str) -> dict[str, Any]:
+    """The same with the decision behind it, which is another for another node."""
+    body = hint(node, rv)
+    body["metadata"]["annotations"] = {DECISION_ANNOTATION: node}
+    return body
 
 
 def conflict(record: Record, body: dict[str, Any]) -> None:
@@ -36,8 +44,8 @@ def sent_again_without_the_precondition(record: Record) -> None:
 
 @breaks("conflict-payload-rebuilt")
 def only_the_version_is_new(record: Record) -> None:
-    conflict(record, hint("n1", "1"))
-    record.hinted("n1", body=hint("n1", "2"))
+    conflict(record, decided("n1", "1"))
+    record.hinted("n1", body=decided("n1", "2"))
 
 
 @breaks("conflict-payload-rebuilt")

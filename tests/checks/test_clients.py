@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hintbound.checks import manners
-from tests.checks.breaks_of_clients import conflict, hint, too_many
+from tests.checks.breaks_of_clients import conflict, decided, hint, too_many
 from tests.checks.record import NOMINATOR, Record, judged
 
 
@@ -31,8 +31,8 @@ def test_after_a_conflict_another_hint_may_be_sent() -> None:
 def test_same_hint_may_be_sent_where_only_something_else_has_changed() -> None:
     record = created()
     record.version(conditions={"Ready": "False"})
-    record.asked("patch", subresource="status", user=NOMINATOR, code=409, body=hint("n1", "1"))
-    record.hinted("n1", body=hint("n1", "2"))
+    record.asked("patch", subresource="status", user=NOMINATOR, code=409, body=decided("n1", "1"))
+    record.hinted("n1", body=decided("n1", "2"))
 
     assert alarms("conflict-payload-rebuilt", record) == 0
 
@@ -40,7 +40,15 @@ def test_same_hint_may_be_sent_where_only_something_else_has_changed() -> None:
 def test_writer_may_take_back_what_it_wrote_itself() -> None:
     record = created()
     record.hinted("n2")
-    record.asked("patch", subresource="status", user=NOMINATOR, code=409, body=hint("n1", "1"))
+    record.asked("patch", subresource="status", user=NOMINATOR, code=409, body=decided("n1", "1"))
+    record.hinted("n1", body=decided("n1", "2"))
+
+    assert alarms("conflict-payload-rebuilt", record) == 0
+
+
+def test_who_decides_anew_may_come_to_the_same() -> None:
+    record = created()
+    conflict(record, hint("n1", "1"))
     record.hinted("n1", body=hint("n1", "2"))
 
     assert alarms("conflict-payload-rebuilt", record) == 0

@@ -112,7 +112,7 @@ def manager_of(request: Request) -> str:
 
 def hint_owners(version: PodVersion) -> set[str]:
     """Who owns the hint by the pod's own managedFields."""
-    entries = version.object["metadata"].get("managedFields") or ()
+    entries = version.object.get("metadata", {}).get("managedFields") or ()
     return {
         str(entry.get("manager", ""))
         for entry in entries

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from hintbound.checks.decisions import decision_sent
 from hintbound.checks.hints import hint_changes, hint_owners, hint_sent, manager_of, untold, watched
 from hintbound.checks.model import Context, Unknown, Violation, check_life
 from hintbound.checks.traits import Trait
@@ -65,7 +66,7 @@ def hint_owner_agrees(life: PodLife, context: Context) -> Iterator[Violation | U
         if not change.after or change.writer is None:
             continue
         owners, writer = hint_owners(change.version), manager_of(change.writer)
-        if "managedFields" not in change.version.object["metadata"]:
+        if "managedFields" not in change.version.object.get("metadata", {}):
             yield Unknown("the log leaves managedFields out (omitManagedFields)")
         elif writer not in owners:
             owned = ", ".join(sorted(owners)) or "nobody"
@@ -251,15 +252,14 @@ def _same(first: Request, again: Request) -> bool:
 
 @check_life(
     "conflict-payload-rebuilt",
-    must="After a conflict (409) a writer does not send the same again over what has changed meanwhile.",
-    severity=Severity.HAZARD,
+    must="After a conflict (409) a writer never sends what it had built before over what has changed since.",
     concerns=_refused,
     needs=Trait.REFUSED,
     about="pods on which a demanded resourceVersion was refused",
 )
 def conflict_payload_rebuilt(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
-    """Reading a newer resourceVersion is not enough: what is sent must be decided on what it shows. Told of
-    the hint, and of whatever a PUT puts back as it was before."""
+    """Reading a newer resourceVersion is not enough: what is sent must be decided on what it shows. That the
+    same comes out again proves nothing; a decision of before does, and what a PUT puts back as it was."""
     versions = {version.rv: version for version in life.versions}
     refused: dict[tuple[str, str], Request] = {}
     for request in _in_turn(life, context):
@@ -280,21 +280,19 @@ def _put_back(life: PodLife, sent: tuple[Request, Request], old: PodVersion, new
     """What the second of two writes undoes that somebody else changed between two versions, because it was
     not decided anew; empty for nothing."""
     first, again = sent
-    was, now = old.object.get("status", {}), new.object.get("status", {})
-    hint = hint_sent(again)
-    others = [
-        change
-        for change in hint_changes(life)
-        if old.index < change.version.index <= new.index
-        and (change.writer is None or change.writer.user != again.user)
-    ]
-    if others and hint is not None and hint == hint_sent(first) and hint != new.nominated_node_name:
-        return f"the hint {hint or 'none'}"
     if again.verb == "update" and isinstance(again.body, dict):
+        was, now = old.object.get("status", {}), new.object.get("status", {})
         status = again.body.get("status") or {}
         keys = (k for k in status if k in now and status[k] == was.get(k) and status[k] != now[k])
         return ", ".join(sorted(keys))
-    return ""
+    if not decision_sent(again) or decision_sent(again) != decision_sent(first):
+        return ""
+    others = (
+        change.writer is None or change.writer.user != again.user
+        for change in hint_changes(life)
+        if old.index < change.version.index <= new.index
+    )
+    return f"its decision for {hint_sent(again) or 'no node'}" if any(others) else ""
 
 
 CHECKS = (

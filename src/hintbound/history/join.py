@@ -69,7 +69,7 @@ class PodVersion:
     @property
     def deletion_timestamp(self) -> str:
         """`metadata.deletionTimestamp`; empty unless it is being deleted."""
-        return self.object["metadata"].get("deletionTimestamp") or ""
+        return self.object.get("metadata", {}).get("deletionTimestamp") or ""
 
     @property
     def scheduled(self) -> str:
