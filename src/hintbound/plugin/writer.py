@@ -3,7 +3,9 @@ says so in its write."""
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from hintbound.kube import resources
@@ -11,13 +13,15 @@ from hintbound.kube.errors import Conflict
 from hintbound.kube.exchange import Json
 from hintbound.plugin.judgement import Unproven
 from hintbound.plugin.pods import Pod
-from hintbound.protocol import Actor
+from hintbound.protocol import DECISION_ANNOTATION, Actor, Decision, Seconds
 
 if TYPE_CHECKING:
     from hintbound.plugin.arena import Arena
 
 MOST_CONFLICTS: Final = 10
 """So often it decides anew."""
+TTL: Final[Seconds] = 60.0
+"""For how long it stands by a decision."""
 
 Choice = Callable[[Json], Awaitable[str | None]]
 """Of a pod as it was read: the node to hint; None for none. What happens meanwhile is not known to it."""
@@ -45,9 +49,16 @@ class ScriptedWriter:
             if node is None:
                 return seen
             basis = {key: seen["metadata"][key] for key in ("uid", "resourceVersion")}
-            body = {"metadata": basis, "status": {"nominatedNodeName": node}}
+            annotations = {DECISION_ANNOTATION: _decision(basis["resourceVersion"]).to_annotation()}
+            metadata = {**basis, "annotations": annotations}
+            body = {"metadata": metadata, "status": {"nominatedNodeName": node}}
             try:
                 return await self._arena.write_status(pod, body)
             except Conflict:
                 continue
         raise Unproven(f"{pod} changed {MOST_CONFLICTS} times between read and write")
+
+
+def _decision(resource_version: str) -> Decision:
+    now = datetime.now(UTC)
+    return Decision(str(uuid.uuid4()), "as the scenario wants", "scripted/1", now, TTL, resource_version)
