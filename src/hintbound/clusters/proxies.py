@@ -11,8 +11,11 @@ from hintbound.kube.connection import Connection
 from hintbound.protocol import Actor, ComponentKind
 from hintbound.proxy import Book, FaultProxy, Rule, ServingAuthority
 
-ACTORS: Final = (ComponentKind.SCHEDULER, *Actor)
+ACTORS: Final = (ComponentKind.SCHEDULER, ComponentKind.CONTROLLER_MANAGER, *Actor)
 """Who can stand behind one, by the name that rules have for it."""
+
+MANY_IN_ONE: Final = ComponentKind.CONTROLLER_MANAGER
+"""Each of its controllers speaks with a token of its own, so that its proxy passes tokens on."""
 
 JSON_ONLY: Final = {"contentType": "application/json", "acceptContentTypes": "application/json"}
 """What a component's `clientConnection` says where a proxy reads along; else it speaks protobuf."""
@@ -41,7 +44,11 @@ class Proxies:
             return None
         if (actor, server) not in self._listening:
             proxy = FaultProxy(
-                self._connect(server, actor), actor=actor, book=self.book, authority=self._authority
+                self._connect(server, actor),
+                actor=actor,
+                book=self.book,
+                authority=self._authority,
+                pass_identity=actor == MANY_IN_ONE,
             )
             self._listening[actor, server] = await proxy.start()
         return self._listening[actor, server]
@@ -76,6 +83,5 @@ def deviations(rules: Sequence[Rule]) -> list[str]:
     if not behind:
         return []
     told = [f"{', '.join(behind)} {'speak' if len(behind) > 1 else 'speaks'} HTTP/1.1 through a fault proxy"]
-    if ComponentKind.SCHEDULER in behind:
-        told.append("kube-scheduler reads and writes JSON, not protobuf")
+    told += [f"{kind} reads and writes JSON, not protobuf" for kind in behind if kind in list(ComponentKind)]
     return told

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +19,7 @@ from hintbound.clusters.embedded.options import Options
 from hintbound.clusters.embedded.ports import LOOPBACK, HeldPort
 from hintbound.clusters.embedded.process import Process, Ready
 from hintbound.clusters.protocol import READY_WITHIN, claimed
-from hintbound.clusters.proxies import JSON_ONLY, Proxies
+from hintbound.clusters.proxies import JSON_ONLY, MANY_IN_ONE, Proxies
 from hintbound.clusters.spec import ClusterSpec
 from hintbound.kube.client import Client
 from hintbound.kube.connection import Connection
@@ -57,6 +59,7 @@ class Assembly:
         self.apiserver_port = self.hold(options.apiserver_port)
         self.credentials = credentials or Credentials(folder)
         self.proxies = Proxies(options.rules, self._way)
+        self._static_token = secrets.token_urlsafe(24)
 
     def etcd(self) -> EmbeddedComponent:
         """To be built first: the apiservers must know its port."""
@@ -77,6 +80,11 @@ class Assembly:
         self, name: str, binary: Path, version: str, port: HeldPort, tuning: Tuning
     ) -> EmbeddedComponent:
         """The first one, or a further one on the same etcd."""
+        if self.proxies.stand_before(MANY_IN_ONE):
+            file = self._folder / "static-tokens.csv"
+            user = components.USERS[ComponentKind.CONTROLLER_MANAGER]
+            file.write_text(f"{self._static_token},{user},{user}\n")
+            tuning = replace(tuning, flags=(f"--token-auth-file={file}", *tuning.flags))
         command = components.apiserver(
             binary,
             port=port.number,
@@ -162,17 +170,24 @@ class Assembly:
         process = self._process(name, ComponentKind.SCHEDULER, "", command, is_ready)
         return self._take(EmbeddedComponent(process, ports, client, self._changed, claimed(subject, name)))
 
-    def controller_manager(self) -> EmbeddedComponent:
-        """There is one."""
+    def controller_manager(self, through: FaultProxy | None = None) -> EmbeddedComponent:
+        """There is one. `through`: it speaks to the apiserver through this proxy, in JSON."""
         port = self.hold()
+        kubeconfig = self.credentials.kubeconfig(components.USERS[ComponentKind.CONTROLLER_MANAGER])
+        tuning = self.tuning(ComponentKind.CONTROLLER_MANAGER)
+        if through:
+            kubeconfig = self._folder / f"{ComponentKind.CONTROLLER_MANAGER}-kubeconfig.yaml"
+            kubeconfig.write_text(through.kubeconfig(user={"token": self._static_token}))
+            flags = (f"--kube-api-content-type={JSON_ONLY['contentType']}", *tuning.flags)
+            tuning = replace(tuning, flags=flags)
         command = components.controller_manager(
             self._binaries[ComponentKind.CONTROLLER_MANAGER],
             port=port.number,
             server=self.credentials.serving,
             ca=self.credentials.ca,
-            kubeconfig=self.credentials.kubeconfig(components.USERS[ComponentKind.CONTROLLER_MANAGER]),
+            kubeconfig=kubeconfig,
             tokens=self.credentials.tokens,
-            tuning=self.tuning(ComponentKind.CONTROLLER_MANAGER),
+            tuning=tuning,
         )
         kind = ComponentKind.CONTROLLER_MANAGER
         return self._add(kind, kind, self._version, command, [port], None)
@@ -275,7 +290,9 @@ class Assembly:
         return Client(connection, actor=actor, user_agent=_USER_AGENT, tap=tap)
 
     def _way(self, url: str, actor: str) -> Connection:
-        """To a server, as an actor or a component, without a proxy."""
+        """To a server, as an actor or a component, without a proxy. MANY_IN_ONE says itself who it is."""
+        if actor == MANY_IN_ONE:
+            return Connection.from_pem(url, ca=self.credentials.ca)
         user = components.USERS[ComponentKind(actor)] if actor in components.USERS else actor
         pair = self.credentials.users[user]
         return Connection.from_pem(url, ca=self.credentials.ca, cert=pair.cert, key=pair.key)

@@ -334,8 +334,11 @@ class EmbeddedCluster:
     async def _start_rest(self, apiserver: EmbeddedComponent) -> None:
         """Those who need the bootstrap RBAC: without it they would begin with a refusal and back off."""
         await apiserver.process.until_ready(READY_WITHIN)
-        through = await self._built.proxies.open(ComponentKind.SCHEDULER, self.server)
-        rest = [self._scheduler(through), self._built.controller_manager()]
+        ways = [
+            await self._built.proxies.open(kind, self.server)
+            for kind in (ComponentKind.SCHEDULER, ComponentKind.CONTROLLER_MANAGER)
+        ]
+        rest = [self._scheduler(ways[0]), self._built.controller_manager(ways[1])]
         for part in rest:
             await part.process.start()
         self._register()
