@@ -12,6 +12,7 @@ from hintbound.kube.client import Client
 from hintbound.kube.exchange import Tap
 from hintbound.kube.metrics import Metrics
 from hintbound.protocol import Actor, ComponentKind, Seconds
+from hintbound.proxy import Book, FaultProxy
 from hintbound.subjects import Subject, shown
 
 
@@ -30,6 +31,8 @@ class Capability(StrEnum):
     """A component can be stopped, killed and started again."""
     PAUSE_COMPONENT = "PAUSE_COMPONENT"
     """A component can be made to stand still (SIGSTOP) and go on (SIGCONT)."""
+    ACTOR_PROXY = "ACTOR_PROXY"
+    """A fault proxy can stand between an actor, or a scheduler of one's own, and the apiserver."""
     MANY_APISERVERS = "MANY_APISERVERS"
     """Further apiservers, with other gates or of another version, can be started on the same etcd."""
     NO_NODES = "NO_NODES"
@@ -135,6 +138,8 @@ class SchedulerSpec:
     flags: Sequence[str] = ()
     server: str | None = None
     """The name of the apiserver that it speaks to; None for the first."""
+    proxied: bool = False
+    """Whether it speaks to it through a fault proxy; see Proxied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +246,14 @@ class Stays(Protocol):
 
 @runtime_checkable
 class Proxied(Protocol):
-    """A cluster whose actors may stand behind fault proxies."""
+    """A cluster whose actors may stand behind fault proxies (ACTOR_PROXY)."""
+
+    @property
+    def book(self) -> Book:
+        """The rules of all its proxies; what is added there counts at once."""
+
+    async def proxy(self, actor: Actor) -> FaultProxy:
+        """The proxy between an actor and the first apiserver. Raises CannotStart."""
 
     def bites(self) -> list[str]:
         """What each rule did so far, a line each, and what went wrong in the proxies themselves."""

@@ -38,10 +38,12 @@ class Proxies:
         return actor in self._named
 
     async def open(self, actor: str, server: str) -> FaultProxy | None:
-        """The proxy between an actor and a server, by its URL; None where no rule is about the actor. Raises
-        CannotStart."""
-        if not self.stand_before(actor):
-            return None
+        """The proxy between an actor and a server, by its URL; None where no rule that the cluster was made
+        with is about the actor. Raises CannotStart."""
+        return await self.listening(actor, server) if self.stand_before(actor) else None
+
+    async def listening(self, actor: str, server: str) -> FaultProxy:
+        """The proxy between an actor and a server, started if need be. Raises CannotStart."""
         if (actor, server) not in self._listening:
             proxy = FaultProxy(
                 self._connect(server, actor),
@@ -54,8 +56,8 @@ class Proxies:
         return self._listening[actor, server]
 
     def between(self, actor: str, server: str) -> FaultProxy | None:
-        """The one that has been opened, if any."""
-        return self._listening.get((actor, server))
+        """The one that an actor must go through, and that has been opened; None where there is none."""
+        return self._listening.get((actor, server)) if self.stand_before(actor) else None
 
     def bites(self) -> list[str]:
         """What each rule did so far, a line each, and what went wrong in the proxies themselves."""

@@ -33,6 +33,7 @@ from hintbound.plugin.injected import Faults
 from hintbound.plugin.judgement import NotSeen, Unproven
 from hintbound.plugin.nodes import Nodes
 from hintbound.plugin.pods import Pod, nomination, scheduled
+from hintbound.plugin.rules import RuleInForce, Rules
 from hintbound.plugin.stage import Stage
 from hintbound.plugin.tally import Tally
 from hintbound.protocol import TEST_LABEL, Actor, ComponentKind, Seconds, Verdict
@@ -57,6 +58,7 @@ class Arena(Acts):
         """Components of its own that it was played on: version, and gates that differ from the cluster's."""
         self._global: list[tuple[Resource, str]] = []
         self._faults = Faults(self._append)
+        self._rules = Rules(stage.cluster, self.namespace, self._append)
         self._watched = Watched(stage.store, self.namespace)
         self.nodes = Nodes(self, stage.cluster, self._name)
         """Nodes of this scenario alone: `await arena.nodes(2)`, `arena.nodes.cordon(node)`."""
@@ -73,7 +75,11 @@ class Arena(Acts):
         """Speak as an actor, to the first apiserver or to the one given; every request carries the
         behaviour's id in its User-Agent and is recorded."""
         server = through.name if through else None
-        return self._stage.client(actor, f"hintbound/{__version__} {self._behaviour.id}", server)
+        return self._stage.client(actor, self._user_agent, server)
+
+    @property
+    def _user_agent(self) -> str:
+        return f"hintbound/{__version__} {self._behaviour.id}"
 
     @property
     def awaiting(self) -> str:
@@ -150,6 +156,7 @@ class Arena(Acts):
             [
                 *self._faults.undoing(),
                 *(functools.partial(cluster.remove, component) for component in self._own),
+                *self._rules.undoing(),
                 *(functools.partial(self.release, pod) for pod in self._finalized),
                 functools.partial(admin.request, "DELETE", resources.PODS.path(self.namespace), **everything),
                 *(functools.partial(admin.delete, resources.NODES, node) for node in self.nodes.made),
@@ -201,6 +208,15 @@ class Arena(Acts):
         Gives what it gives. Raises CannotStart, which lists the installed ones, and what the fault raises.
         """
         return await self._faults.begin(self, name, parameters)
+
+    async def proxied(self, actor: Actor) -> Client:
+        """Speak as an actor through a fault proxy; see `rule`."""
+        return await self._stage.proxied(actor, self._user_agent)
+
+    def rule(self, what: str, **said: Any) -> RuleInForce:
+        """A rule of the fault proxies for this scenario's objects, from now on until it is removed, or the
+        scenario ends: `match`, `when` and `do` as docs/proxy.md has them, and `actor`. Raises CannotStart."""
+        return self._rules.add(what, said)
 
     async def make(self, manifest: Json) -> Json:
         """Create any object as the admin, in this scenario's namespace if its kind has one."""

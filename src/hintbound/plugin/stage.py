@@ -95,6 +95,7 @@ class Stage:
         """Components that ended by themselves and have not been started again, with their exit codes."""
         self._recorder = ClientRecorder(store, cluster=name)
         self._clients: dict[tuple[Actor, str | None], Client] = {}
+        self._through_proxies: dict[Actor, Client] = {}
         self._open = AsyncExitStack()
         self._started = False
 
@@ -161,9 +162,10 @@ class Stage:
 
     async def close(self) -> None:
         """End the recorders, then the cluster. May be called twice."""
-        for client in self._clients.values():
+        for client in (*self._clients.values(), *self._through_proxies.values()):
             await client.aclose()
         self._clients.clear()
+        self._through_proxies.clear()
         await self._open.aclose()
 
     async def _end(self) -> None:
@@ -190,6 +192,16 @@ class Stage:
         if key not in self._clients:
             self._clients[key] = self.cluster.client(actor, tap=self._recorder, server=server)
         return self._clients[key].named(user_agent)
+
+    async def proxied(self, actor: Actor, user_agent: str) -> Client:
+        """A recorded client of this actor that speaks through a fault proxy."""
+        assert isinstance(self.cluster, Proxied), "a behaviour names what it needs: ACTOR_PROXY"
+        if actor not in self._through_proxies:
+            proxy = await self.cluster.proxy(actor)
+            self._through_proxies[actor] = Client(
+                proxy.connection(), actor=actor, user_agent=user_agent, tap=self._recorder
+            )
+        return self._through_proxies[actor].named(user_agent)
 
     async def add_apiserver(self, spec: ApiserverSpec) -> Component:
         """Start a further apiserver; what it logs is recorded as well."""

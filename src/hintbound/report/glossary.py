@@ -31,6 +31,7 @@ CAPABILITIES: Final = {
     "OWN_SCHEDULER": "a further scheduler for this scenario alone",
     "RESTART_COMPONENT": "components that can be ended and started again",
     "PAUSE_COMPONENT": "components that can be made to stand still",
+    "ACTOR_PROXY": "fault proxies between its actors and the apiserver",
     "MANY_APISERVERS": "further apiservers on the same etcd",
     "NO_NODES": "a cluster that has no nodes of its own",
     "REAL_NODES": "nodes with a kubelet, on which containers run",
@@ -214,6 +215,7 @@ _CAUSES: Final = {
     "address, or a scheduler that clears by itself",
     "suites/scheduler/clearing": "a nominator that hints again at once, a profile with other PostFilter "
     "plugins or an extender, or a scheduler that was changed",
+    "suites/scheduler/faults": "a client library that retries otherwise, or a scheduler that was changed",
     "suites/scheduler/groups": "a release in which pod groups behave otherwise: upstream has not settled it",
     "suites/scheduler/hints": "another writer of the field, a profile with other plugins or an extender, or "
     "a scheduler that was changed",

@@ -38,7 +38,7 @@ from hintbound.kube.client import Client
 from hintbound.kube.errors import KubeError
 from hintbound.kube.exchange import Tap
 from hintbound.protocol import Actor, ComponentKind
-from hintbound.proxy import FaultProxy
+from hintbound.proxy import Book, FaultProxy
 from hintbound.subjects import Subject
 
 
@@ -196,6 +196,15 @@ class EmbeddedCluster:
         """The path of the kubeconfig of an actor or a component's user."""
         return self._built.credentials.kubeconfig(user)
 
+    @property
+    def book(self) -> Book:
+        """See Proxied."""
+        return self._built.proxies.book
+
+    async def proxy(self, actor: Actor) -> FaultProxy:
+        """See Proxied."""
+        return await self._built.proxies.listening(actor, self.server)
+
     def bites(self) -> list[str]:
         """See Proxied."""
         return self._built.proxies.bites()
@@ -225,6 +234,8 @@ class EmbeddedCluster:
         binary, version = await self._binary(ComponentKind.SCHEDULER, spec.version)
         server = self._server(spec.server or ComponentKind.APISERVER)
         through = await self._built.proxies.open(ComponentKind.SCHEDULER, server)
+        if spec.proxied:
+            through = await self._built.proxies.listening(ComponentKind.SCHEDULER, server)
         flags = [*spec.flags, *([f"--master={server}"] if spec.server and not through else [])]
         tuning = self._built.tuning(ComponentKind.SCHEDULER, spec.version, spec.gates, spec.emulate, flags)
         part = self._built.scheduler(
