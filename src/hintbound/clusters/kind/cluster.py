@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from hintbound import assets
-from hintbound.clusters import access, fake_nodes, fixtures, registry
+from hintbound.clusters import access, fake_nodes, fixtures, proxies, registry
 from hintbound.clusters.embedded import extras
 from hintbound.clusters.embedded.assembly import Assembly
 from hintbound.clusters.embedded.credentials import Credentials
@@ -48,6 +48,7 @@ from hintbound.kube.errors import AlreadyExists, KubeError
 from hintbound.kube.exchange import Tap
 from hintbound.kube.resources import Resource
 from hintbound.protocol import Actor, ComponentKind, Seconds
+from hintbound.proxy import Book, FaultProxy
 
 _PKI: Final = "/etc/kubernetes/pki"
 _STATIC_PODS: Final = (
@@ -81,6 +82,8 @@ class KindCluster:
         self._owner: ProcessId | None = ProcessId.of(os.getpid())
         self._clients: dict[Actor, Client] = {}
         self._parts: dict[str, NodeComponent] = {}
+        self._replaced: dict[str, NodeComponent] = {}
+        """Static pods that are held down, because a process here does their work through a proxy."""
         self._made: list[tuple[Resource, str]] = []
         """What stands in an attached cluster because of us."""
         self._counter = itertools.count(1)
@@ -118,6 +121,7 @@ class KindCluster:
             "nodes of scenarios are played by KWOK beside the real ones, and tainted",
             here,
             "schedulers of a scenario's own run on the machine, not in a pod, without leader election",
+            *proxies.deviations(self._options.rules),
         )
 
     def resolve(self) -> None:
@@ -129,6 +133,11 @@ class KindCluster:
             raise CannotStart(
                 "kind clusters take no subject.",
                 next_step="Judge it on embedded:VERSION, or where it runs: existing:kind-NAME.",
+            )
+        if any(ComponentKind.CONTROLLER_MANAGER in rule.actors for rule in self._options.rules):
+            raise CannotStart(
+                "the kube-controller-manager of a kind cluster cannot stand behind a fault proxy.",
+                next_step="Use embedded:VERSION.",
             )
         self._nodes.resolve()
         self._kwok = assets.kwok()
@@ -149,6 +158,7 @@ class KindCluster:
             await self._take_over()
             await self._apply_fixtures()
             await self._start_kwok()
+            await self._behind_proxies()
         except (ComponentDied, KubeError, DockerError, OSError, TimeoutError) as error:
             await self.close()
             raise CannotStart(f"the kind cluster did not start: {error}") from error
@@ -172,6 +182,8 @@ class KindCluster:
             if assembly and not self._nodes.ours:
                 await self._leave_as_found()
             await asyncio.gather(*(part.close() for part in parts))
+            if assembly:
+                await assembly.proxies.close()
         finally:
             # Without an await up to the end of the folder: a second Ctrl-C cancels only the wait above.
             if self._guard:
@@ -211,6 +223,19 @@ class KindCluster:
             self._clients[actor] = self._built.connect(self._server, actor)
         return self._clients[actor]
 
+    @property
+    def book(self) -> Book:
+        """See Proxied."""
+        return self._built.proxies.book
+
+    async def proxy(self, actor: Actor) -> FaultProxy:
+        """See Proxied."""
+        return await self._built.proxies.listening(actor, self._server)
+
+    def bites(self) -> list[str]:
+        """See Proxied."""
+        return self._built.proxies.bites()
+
     def kubeconfig(self, user: str = Actor.ADMIN) -> Path:
         """The path of the kubeconfig of an actor or a component's user."""
         return self._built.credentials.kubeconfig(user)
@@ -232,17 +257,38 @@ class KindCluster:
     async def add_scheduler(self, spec: SchedulerSpec) -> Component:
         """Start a scheduler of one's own: the node's program, or another. Raises ComponentDied, CannotStart,
         DockerError."""
+        return await self._scheduler(f"{ComponentKind.SCHEDULER}-{next(self._counter)}", spec)
+
+    async def _scheduler(self, name: str, spec: SchedulerSpec) -> Component:
         binary, version = await self._program(spec)
+        ways = self._built.proxies
         part = self._built.scheduler(
-            f"{ComponentKind.SCHEDULER}-{next(self._counter)}",
+            name,
             spec.scheduler_name,
             binary,
             version,
             spec.config,
             self._built.tuning(ComponentKind.SCHEDULER, spec.version, spec.gates, spec.emulate, spec.flags),
+            through=await (ways.listening if spec.proxied else ways.open)(
+                ComponentKind.SCHEDULER, self._server
+            ),
         )
         await self._built.start(part)
         return part
+
+    async def _behind_proxies(self) -> None:
+        """Who is named by the rules that the cluster was made with: our actors, and its own scheduler, in the
+        place of which its very program runs here."""
+        for actor in Actor:
+            await self._built.proxies.open(actor, self._server)
+        await self._hang_up()  # what was opened before goes past the proxies
+        if self._built.proxies.stand_before(ComponentKind.SCHEDULER):
+            own = SchedulerSpec(self.scheduler_name)
+            await self._program(own)  # copied as long as it runs
+            in_node = self._parts.pop(ComponentKind.SCHEDULER)
+            self._replaced[ComponentKind.SCHEDULER] = in_node
+            await in_node.stop()
+            await self._scheduler(ComponentKind.SCHEDULER, own)
 
     async def add_apiserver(self, spec: ApiserverSpec) -> Component:
         """Not offered: see the capabilities."""
@@ -299,7 +345,7 @@ class KindCluster:
 
     async def _leave_as_found(self) -> None:
         """What was held runs again, what was made goes."""
-        for held in self._parts.values():
+        for held in (*self._parts.values(), *self._replaced.values()):
             with contextlib.suppress(DockerError):
                 await held.undo()
         admin = self.client(Actor.ADMIN)
