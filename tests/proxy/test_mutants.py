@@ -11,11 +11,8 @@ from hintbound.kube import PatchType
 from hintbound.kube.errors import ApiError
 from hintbound.kube.resources import PODS
 from tests.kube.scripted import Peer, Request
+from tests.proxy.documented import documented
 from tests.proxy.world import POD, World, event, pod, well, world
-
-STATUS = {"verb": "patch", "resource": "pods/status"}
-BINDING = {"verb": "create", "resource": "pods/binding"}
-VICTIM = {"verb": "delete", "resource": "pods"}
 
 
 async def patch(w: World, body: dict[str, Any]) -> Any:
@@ -33,12 +30,7 @@ async def bind(w: World, node: str = "n1") -> Any:
 
 
 async def test_never_clears() -> None:
-    rule = {
-        "name": "never-clears",
-        "match": {**STATUS, "body": [{"path": "status.nominatedNodeName", "is": None}]},
-        "do": {"editRequest": [{"remove": "status.nominatedNodeName"}]},
-    }
-    async with world(rule) as w:
+    async with world(documented("never-clears")) as w:
         await patch(w, {"status": {"nominatedNodeName": None, "conditions": []}})
         await patch(w, {"status": {"nominatedNodeName": "n1"}})
 
@@ -47,12 +39,7 @@ async def test_never_clears() -> None:
 
 
 async def test_always_clears() -> None:
-    rule = {
-        "name": "always-clears",
-        "match": STATUS,
-        "do": {"editRequest": [{"set": "status.nominatedNodeName", "value": None}]},
-    }
-    async with world(rule) as w:
+    async with world(documented("always-clears")) as w:
         await patch(w, {"status": {"conditions": []}})
 
         assert w.bodies == [{"status": {"conditions": [], "nominatedNodeName": None}}]
@@ -70,12 +57,7 @@ async def test_hint_is_hidden_from_lists_watches_and_reads() -> None:
         else:
             await peer.json(pod("a", hint="n1"))
 
-    rule = {
-        "name": "hidden",
-        "match": {"resource": "pods", "namespace": "ns"},
-        "do": {"editObjects": [{"remove": "status.nominatedNodeName"}]},
-    }
-    async with world(rule, handler=handler) as w:
+    async with world(documented("hints-hidden"), handler=handler) as w:
         listed = await w.client.list(PODS)
         alone = await w.client.get(PODS, "a", namespace="ns")
         watched = [(e.type, e.object) async for e in w.client.watch(PODS, send_initial_events=True)]
@@ -83,17 +65,12 @@ async def test_hint_is_hidden_from_lists_watches_and_reads() -> None:
         assert listed["items"] == [pod("a"), pod("b")]
         assert alone == pod("a")
         assert watched == [("ADDED", pod("a")), ("BOOKMARK", pod("", version=9))]
-        assert w.proxy.hits("hidden") == 3
+        assert w.proxy.hits("hints-hidden") == 3
         assert all("accept-encoding" not in r.headers for r in w.server.requests if "watch" not in r.query)
 
 
 async def test_binds_elsewhere() -> None:
-    rule = {
-        "name": "elsewhere",
-        "match": {**BINDING, "body": [{"path": "target.name", "matches": "-n1$"}]},
-        "do": {"editRequest": [{"replace": "target.name", "pattern": "-n1$", "with": "-n0"}]},
-    }
-    async with world(rule) as w:
+    async with world(documented("binds-elsewhere")) as w:
         await bind(w, "zone-n1")
         await bind(w, "zone-n2")
 
@@ -101,12 +78,11 @@ async def test_binds_elsewhere() -> None:
 
 
 async def test_old_status_patch_is_replayed_after_the_bind() -> None:
-    rule = {"name": "late", "match": BINDING, "do": {"replay": {"of": STATUS, "seconds": 0.01}}}
-    async with world(rule) as w:
+    async with world(documented("old-patch-after-bind")) as w:
         await patch(w, {"status": {"nominatedNodeName": "n0"}})
         await patch(w, {"status": {"nominatedNodeName": "n1"}})
         await bind(w)
-        while not w.proxy.hits("late"):
+        while not w.proxy.hits("old-patch-after-bind"):
             await asyncio.sleep(0.005)
 
         assert w.heard == [f"PATCH {POD}/status"] * 2 + [f"POST {POD}/binding", f"PATCH {POD}/status"]
@@ -114,16 +90,11 @@ async def test_old_status_patch_is_replayed_after_the_bind() -> None:
 
 
 async def test_condition_and_hint_are_split() -> None:
-    rule = {
-        "name": "split",
-        "match": STATUS,
-        "do": {"split": {"paths": ["status.nominatedNodeName"], "keep": ["metadata"]}},
-    }
     body = {
         "metadata": {"uid": "u"},
         "status": {"conditions": [{"type": "PodScheduled"}], "nominatedNodeName": "n"},
     }
-    async with world(rule) as w:
+    async with world(documented("condition-and-hint-split")) as w:
         await patch(w, body)
         await patch(w, {"metadata": {"uid": "u"}, "status": {"nominatedNodeName": None}})
 
@@ -135,14 +106,7 @@ async def test_condition_and_hint_are_split() -> None:
 
 
 async def test_victim_is_deleted_twice_and_at_once() -> None:
-    rules = (
-        {"name": "twice", "match": VICTIM, "do": {"repeat": {"times": 2}}},
-        {
-            "name": "at-once",
-            "match": VICTIM,
-            "do": {"editRequest": [{"set": "gracePeriodSeconds", "value": 0}]},
-        },
-    )
+    rules = documented("victim-deleted-twice"), documented("victim-deleted-at-once")
     async with world(*rules) as w:
         await w.client.delete(PODS, "a", namespace="ns")
 
@@ -152,15 +116,14 @@ async def test_victim_is_deleted_twice_and_at_once() -> None:
 
 
 async def test_bind_without_uid() -> None:
-    rule = {"name": "no-uid", "match": BINDING, "do": {"editRequest": [{"remove": "metadata.uid"}]}}
-    async with world(rule) as w:
+    async with world(documented("bind-without-uid")) as w:
         await bind(w)
 
         assert "uid" not in w.bodies[0]["metadata"]
 
 
 async def test_bind_is_answered_and_never_forwarded() -> None:
-    async with world({"name": "swallowed", "match": BINDING, "do": {"swallow": {}}}) as w:
+    async with world(documented("bind-swallowed")) as w:
         answer = await bind(w)
 
         assert (answer["kind"], answer["status"], answer["code"]) == ("Status", "Success", 201)
@@ -168,12 +131,7 @@ async def test_bind_is_answered_and_never_forwarded() -> None:
 
 
 async def test_writer_without_preconditions() -> None:
-    rule = {
-        "name": "careless",
-        "match": {"verb": "patch", "resource": "pods/status", "userAgent": "^tests/"},
-        "do": {"editRequest": [{"remove": "metadata.uid"}, {"remove": "metadata.resourceVersion"}]},
-    }
-    async with world(rule) as w:
+    async with world(documented("no-preconditions")) as w:
         await patch(w, {"metadata": {"uid": "u", "resourceVersion": "7", "labels": {}}, "status": {}})
 
         assert w.bodies == [{"metadata": {"labels": {}}, "status": {}}]
@@ -186,12 +144,7 @@ async def test_blind_resend_after_a_conflict() -> None:
         else:
             await well(request, peer)
 
-    rule = {
-        "name": "blind",
-        "match": STATUS,
-        "do": {"resend": {"statuses": [409], "edits": [{"remove": "metadata.resourceVersion"}]}},
-    }
-    async with world(rule, handler=handler) as w:
+    async with world(documented("blind-resend"), handler=handler) as w:
         answer = await patch(w, {"metadata": {"uid": "u", "resourceVersion": "7"}})
 
         assert answer == {"metadata": {"uid": "u"}}
@@ -199,18 +152,17 @@ async def test_blind_resend_after_a_conflict() -> None:
 
 
 async def test_what_is_not_json_is_counted_and_passed_on() -> None:
-    rule = {"name": "no-uid", "match": BINDING, "do": {"editRequest": [{"remove": "metadata.uid"}]}}
     body, sent = b"k8s\x00\x01\x02", "application/vnd.kubernetes.protobuf"
 
     async def handler(request: Request, peer: Peer) -> None:
         await peer.json({})
 
-    async with world(rule, handler=handler) as w:
+    async with world(documented("bind-without-uid"), handler=handler) as w:
         await w.ask("POST", f"{POD}/binding", body, {"Content-Type": sent})
 
         assert [request.body for request in w.server.requests] == [body]
-        assert w.proxy.book.tally("no-uid").unreadable["scheduler"] == 1
-        assert w.proxy.hits("no-uid") == 0
+        assert w.proxy.book.tally("bind-without-uid").unreadable["scheduler"] == 1
+        assert w.proxy.hits("bind-without-uid") == 0
 
 
 async def test_refusals_in_both_shapes() -> None:

@@ -49,7 +49,7 @@ class World:
     ) -> bytes:
         """One request on a connection of its own; gives all that is answered."""
         wire = await self.connect()
-        await wire.send(method, path, body, {**(headers or {}), "Connection": "close"})
+        await wire.send(method, path, body, {"Connection": "close", **(headers or {})})
         try:
             return await wire.reader.read()
         finally:
@@ -88,6 +88,9 @@ class Witness:
 
     def passed(self, **told: Any) -> None:
         self._said.append({**told, "rules": list(told["rules"])})
+
+    def acted(self, **told: Any) -> None:
+        self._said.append(told)
 
 
 async def well(request: Request, peer: Peer) -> None:

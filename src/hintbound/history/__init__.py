@@ -3,7 +3,7 @@
 from hintbound.history.events import Event, Kind, Source
 from hintbound.history.join import PodLife, PodVersion, lives
 from hintbound.history.markers import CaughtUp, caught_up
-from hintbound.history.recorders import AuditRecorder, ClientRecorder, Recorder, WatchRecorder
+from hintbound.history.recorders import AuditRecorder, ClientRecorder, ProxyRecorder, Recorder, WatchRecorder
 from hintbound.history.store import HISTORY_FILE, Reading, Store, read
 from hintbound.history.writers import Request
 
@@ -16,6 +16,7 @@ __all__ = [
     "Kind",
     "PodLife",
     "PodVersion",
+    "ProxyRecorder",
     "Reading",
     "Recorder",
     "Request",

@@ -20,6 +20,7 @@ class Source(StrEnum):
     CLIENT = "client"
     AUDIT = "audit"
     ENGINE = "engine"
+    PROXY = "proxy"
 
 
 class Kind(StrEnum):
@@ -40,6 +41,11 @@ class Kind(StrEnum):
     """A request was sent and no answer came: whether it took effect is unknown."""
     CLOSED = "closed"
     """A watch that had been accepted ended."""
+
+    PASSED = "passed"
+    """A proxy has seen an exchange to its end, and what rules did to it."""
+    ACTED = "acted"
+    """A rule did something to an open watch."""
 
     REQUEST_RECEIVED = "RequestReceived"
     RESPONSE_STARTED = "ResponseStarted"

@@ -19,8 +19,8 @@ class Act:
     tally: Tally
     actor: str
     target: Target
-    notes: list[tuple[str, str]]
-    """Rule and what it did, in order: what the recorder tells of the exchange."""
+    note: Callable[[str, str], None]
+    """Takes down the rule's name and what it did."""
     send: Callable[[Request], Awaitable[Answer]]
     """Sends a request to the apiserver, by no other rule's leave. Raises Lost."""
     later: Callable[[Coroutine[Any, Any, None]], None]
@@ -29,12 +29,12 @@ class Act:
     def hit(self, what: str) -> None:
         """It bit."""
         self.tally.hits[self.actor] += 1
-        self.notes.append((self.tally.rule.name, what))
+        self.note(self.tally.rule.name, what)
 
     def unreadable(self, why: str) -> None:
         """It could not tell, or could not do it, for something is not JSON."""
         self.tally.unreadable[self.actor] += 1
-        self.notes.append((self.tally.rule.name, f"unreadable: {why}"))
+        self.note(self.tally.rule.name, f"unreadable: {why}")
 
     async def until_lifted(self, limit: Seconds | None = None) -> None:
         """Wait until the rule is released, removed or over, or for so long."""

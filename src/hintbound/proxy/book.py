@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from hintbound.errors import CannotStart, one_of
 from hintbound.proxy import rules
 from hintbound.proxy.rules import Rule
 from hintbound.proxy.tally import Tally
+from hintbound.proxy.target import Target
+
+_Key = tuple[str, Target]
+_Known = dict[_Key, tuple[Tally, ...]]
+_MOST_KEPT: Final = 10_000
 
 
 class Book:
@@ -16,13 +21,13 @@ class Book:
 
     def __init__(self) -> None:
         self._tallies: dict[str, Tally] = {}
-        self._for_requests: dict[tuple[str, str, str], tuple[Tally, ...]] = {}
-        self._for_objects: dict[tuple[str, str, str], tuple[Tally, ...]] = {}
+        self._for_requests: _Known = {}
+        self._for_objects: _Known = {}
         self._listeners: set[Callable[[], None]] = set()
         self.actors: set[str] = set()
         """Who has a listener: rules about others are refused, once anybody has."""
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Tally]:
         return iter(self._tallies.values())
 
     def add(self, given: Rule | Mapping[str, Any] | Sequence[Rule | Mapping[str, Any]]) -> list[str]:
@@ -83,30 +88,30 @@ class Book:
         """All rules and what is counted of each, as JSON."""
         return [tally.told() for tally in self._tallies.values()]
 
-    def for_request(self, actor: str, verb: str, resource: str) -> tuple[Tally, ...]:
+    def for_request(self, actor: str, target: Target) -> tuple[Tally, ...]:
         """The rules that may act upon such a request, or must see it, in the order of their adding."""
-        key = (actor, verb, resource)
+        key = (actor, target)
         found = self._for_requests.get(key)
         if found is None:
-            found = self._for_requests[key] = tuple(
-                tally
-                for tally in self._tallies.values()
-                if tally.rule.concerns(actor) and _sees(tally.rule, *key[1:])
-            )
+            found = self._kept(self._for_requests, key, _sees)
         return found
 
-    def for_objects(self, actor: str, verb: str, resource: str) -> tuple[Tally, ...]:
+    def for_objects(self, actor: str, target: Target) -> tuple[Tally, ...]:
         """The rules that may act upon objects in such a list or watch."""
-        key = (actor, verb, resource)
+        key = (actor, target)
         found = self._for_objects.get(key)
         if found is None:
-            found = self._for_objects[key] = tuple(
-                tally
-                for tally in self._tallies.values()
-                if tally.rule.concerns(actor)
-                and tally.rule.match.may_concern(verb, resource)
-                and any(verb in effect.verbs for effect in tally.rule.objects)
-            )
+            found = self._kept(self._for_objects, key, _reads)
+        return found
+
+    def _kept(self, known: _Known, key: _Key, asked: Callable[[Rule, Target], bool]) -> tuple[Tally, ...]:
+        """Looked for once for each name: then a request costs the same with fifty rules as with one."""
+        if len(known) > _MOST_KEPT:
+            known.clear()
+        actor, target = key
+        found = known[key] = tuple(
+            tally for tally in self if tally.rule.concerns(actor) and asked(tally.rule, target)
+        )
         return found
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
@@ -121,8 +126,18 @@ class Book:
             listener()
 
 
-def _sees(rule: Rule, verb: str, resource: str) -> bool:
+def _sees(rule: Rule, target: Target) -> bool:
     if not rule.requests:
         return False
     matches = [rule.match, *(effect.also for effect in rule.requests if effect.also is not None)]
-    return any(match.may_concern(verb, resource) for match in matches)
+    return any(
+        match.may_concern(target.verb, target.resource) and match.fits_names(target) for match in matches
+    )
+
+
+def _reads(rule: Rule, target: Target) -> bool:
+    return (
+        any(target.verb in effect.verbs for effect in rule.objects)
+        and rule.match.may_concern(target.verb, target.resource)
+        and rule.match.may_hold(target)
+    )

@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from hintbound.protocol import Seconds
@@ -24,7 +25,7 @@ from hintbound.proxy.http import (
     UntilClose,
     chunk,
     request_framing,
-    request_head,
+    without_hop,
 )
 from hintbound.proxy.messages import Answer, Request, Reset, phrase, status_answer
 from hintbound.proxy.relay import Relay
@@ -125,8 +126,7 @@ class Downstream(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client is there."""
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's are like it, and no instances of it
         self._proxy.connections.add(self)
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -195,7 +195,7 @@ class Downstream(asyncio.Protocol):
         try:
             if end > LARGEST_HEAD:
                 raise BadMessage("the head is too large", 431)
-            head = request_head(raw.lstrip(b"\r\n"))
+            head, lines = self._proxy.heads.read(raw.lstrip(b"\r\n"))
             framing = request_framing(head)
         except BadMessage as error:
             self._refuse(error)
@@ -210,7 +210,7 @@ class Downstream(asyncio.Protocol):
         about = self._target = target(head.method, head.path)
         if framing.done and about.verb != "watch" and not head.upgrade:
             self._buffer = rest
-            if self._straight(head, about):
+            if self._straight(head, lines, about):
                 return
         self._body = body = Body(
             self, framing, expected=head.fields.get(b"expect", b"").lower() == b"100-continue"
@@ -219,7 +219,7 @@ class Downstream(asyncio.Protocol):
             rest = body.feed(rest)
         if framing.done:
             self._buffer = self._buffer or rest
-        self._begin(self._serve(head, about, body))
+        self._begin(self._serve(head, lines, about, body))
 
     def _begin(self, work: Any) -> None:
         self._task = asyncio.ensure_future(work)
@@ -227,10 +227,10 @@ class Downstream(asyncio.Protocol):
 
     # The straight way: no rule, no body, a connection at hand.
 
-    def _straight(self, head: Head, about: Target) -> bool:
+    def _straight(self, head: Head, lines: bytes, about: Target) -> bool:
         proxy = self._proxy
-        if proxy.book.for_request(proxy.actor, about.verb, about.resource) or (
-            about.verb in ("get", "list") and proxy.book.for_objects(proxy.actor, about.verb, about.resource)
+        if proxy.book.for_request(proxy.actor, about) or (
+            about.verb in ("get", "list") and proxy.book.for_objects(proxy.actor, about)
         ):
             exchange = self._exchange(head, about)
             if exchange.seeing() or exchange.reading():
@@ -239,7 +239,7 @@ class Downstream(asyncio.Protocol):
         if upstream is None:
             return False
         self._fast = upstream
-        upstream.begin(head.method, proxy.pool.head(head.method, head.path, self._lines(head)), self)
+        upstream.begin(head.method, proxy.pool.head(head.method, head.path, lines), self)
         return True
 
     def begun(self, upstream: Upstream, head: Head, framing: Framing, raw: bytes) -> None:
@@ -248,10 +248,7 @@ class Downstream(asyncio.Protocol):
         if isinstance(framing, UntilClose):
             self._keep_alive = False
         if b"connection" in head.fields or b"keep-alive" in head.fields or not self._keep_alive:
-            lines = [line for name, line in head.lines if name not in (b"connection", b"keep-alive")]
-            raw = b"\r\n".join(
-                [raw.partition(b"\r\n")[0], *lines, *([] if self._keep_alive else [b"Connection: close"])]
-            )
+            raw = without_hop(head, raw) + (b"" if self._keep_alive else b"\r\nConnection: close")
         self._out += (raw, b"\r\n\r\n")
 
     def data(self, raw: bytes, pieces: list[bytes]) -> None:
@@ -282,14 +279,14 @@ class Downstream(asyncio.Protocol):
 
     # The way past rules.
 
-    async def _serve(self, head: Head, about: Target, body: Body) -> None:
+    async def _serve(self, head: Head, lines: bytes, about: Target, body: Body) -> None:
         exchange = self._exchange(head, about)
         try:
             if head.upgrade:
-                await self._upgrade(head, exchange)
+                await self._upgrade(head, lines, exchange)
                 return
             seeing, reading = exchange.seeing(), exchange.reading()
-            request = Request(head.method, head.path, Fields(self._lines(head)))
+            request = Request(head.method, head.path, Fields.of(lines))
             if body.framing.done and not body.size:
                 pass
             elif any(tally.rule.needs_body for tally in seeing):
@@ -359,6 +356,7 @@ class Downstream(asyncio.Protocol):
     async def _watch(self, exchange: Exchange, answer: Answer) -> None:
         self._head(answer, length=None, chunked=True)
         self.flush()
+        exchange.tell = partial(self._proxy.acted, exchange.target)
         relay = Relay(
             exchange.book, self, target=exchange.target, path=exchange.path, user_agent=exchange.user_agent,
             act=exchange.act,
@@ -389,8 +387,8 @@ class Downstream(asyncio.Protocol):
             lines.append(b"Connection: close")
         self._out.append(b"\r\n".join((*lines, b"", b"")))
 
-    async def _upgrade(self, head: Head, exchange: Exchange) -> None:
-        request = Request(head.method, head.path, Fields(self._lines(head)))
+    async def _upgrade(self, head: Head, lines: bytes, exchange: Exchange) -> None:
+        request = Request(head.method, head.path, Fields.of(lines))
         upgraded: list[Waiting] = []
 
         async def forward(wanted: Request) -> Answer:
@@ -407,9 +405,9 @@ class Downstream(asyncio.Protocol):
             await self._answer(answer)
             self._passed("", exchange)
             return
-        lines = [b"HTTP/1.1 101 Switching Protocols", *answer.fields.lines, b"Connection: Upgrade"]
-        lines.append(b"Upgrade: " + upgraded[-1].upgrade)
-        self.transport.write(b"\r\n".join((*lines, b"", b"")))
+        said = [b"HTTP/1.1 101 Switching Protocols", *answer.fields.lines, b"Connection: Upgrade"]
+        said.append(b"Upgrade: " + upgraded[-1].upgrade)
+        self.transport.write(b"\r\n".join((*said, b"", b"")))
         self._tunnel = Tunnel(self.transport, upstream)
         early, self._buffer = self._buffer, b""
         self._tunnel.up(early)
@@ -418,9 +416,6 @@ class Downstream(asyncio.Protocol):
         self._passed("", exchange)
 
     # Ends.
-
-    def _lines(self, head: Head) -> list[bytes]:
-        return head.end_to_end(b"authorization") if self._proxy.replaces_identity else head.end_to_end()
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._task = None

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from hintbound.proxy.act import Act
 from hintbound.proxy.book import Book
+from hintbound.proxy.matching import Match
 from hintbound.proxy.messages import Answer, Proceed, Request, Unreadable
 from hintbound.proxy.relay import identity
 from hintbound.proxy.tally import Tally
@@ -31,6 +32,8 @@ class Exchange:
     later: Callable[[Coroutine[Any, Any, None]], None]
     notes: list[tuple[str, str]] = field(default_factory=list)
     """Rule, and what it did."""
+    tell: Callable[[str, str], None] | None = None
+    """Who is told of what rules do, in place of the notes: a watch goes on for hours."""
     forwarded: int = 0
     """How many requests the apiserver got for it."""
 
@@ -38,7 +41,7 @@ class Exchange:
         """The rules that may act upon the request, or must see it, by all but its body."""
         return [
             tally
-            for tally in self.book.for_request(self.actor, self.target.verb, self.target.resource)
+            for tally in self.book.for_request(self.actor, self.target)
             if tally.in_force and (self._fits(tally) or self._remembers(tally))
         ]
 
@@ -48,8 +51,8 @@ class Exchange:
             return []
         return [
             tally
-            for tally in self.book.for_objects(self.actor, self.target.verb, self.target.resource)
-            if tally.in_force and tally.rule.match.fits_stream(self.target, self.path, self.user_agent)
+            for tally in self.book.for_objects(self.actor, self.target)
+            if tally.in_force and tally.rule.match.fits_sender(self.path, self.user_agent)
         ]
 
     async def run(self, request: Request, seeing: Sequence[Tally], reading: Sequence[Tally]) -> Answer:
@@ -66,7 +69,13 @@ class Exchange:
 
     def act(self, tally: Tally) -> Act:
         """What an effect of this rule is given."""
-        return Act(tally, self.actor, self.target, self.notes, self._forward, self.later)
+        return Act(tally, self.actor, self.target, self._note, self._forward, self.later)
+
+    def _note(self, rule: str, what: str) -> None:
+        if self.tell is not None:
+            self.tell(rule, what)
+        else:
+            self.notes.append((rule, what))
 
     async def _forward(self, request: Request) -> Answer:
         self.forwarded += 1
@@ -89,17 +98,17 @@ class Exchange:
         return answer
 
     def _fits(self, tally: Tally) -> bool:
-        match = tally.rule.match
-        return match.may_concern(self.target.verb, self.target.resource) and match.fits_request(
-            self.target, self.path, self.user_agent
-        )
+        return self._is(tally.rule.match)
 
     def _remembers(self, tally: Tally) -> bool:
-        return any(
-            also.may_concern(self.target.verb, self.target.resource)
-            and also.fits_request(self.target, self.path, self.user_agent)
-            for effect in tally.rule.requests
-            if (also := effect.also) is not None
+        return any(self._is(effect.also) for effect in tally.rule.requests if effect.also is not None)
+
+    def _is(self, match: Match) -> bool:
+        about = self.target
+        return (
+            match.may_concern(about.verb, about.resource)
+            and match.fits_names(about)
+            and match.fits_sender(self.path, self.user_agent)
         )
 
     def _acts(self, tally: Tally, request: Request) -> bool:

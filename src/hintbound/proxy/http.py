@@ -8,6 +8,7 @@ request past it: both lengths, several lengths, folded fields, bare line feeds, 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -21,6 +22,14 @@ _FIELDS: Final = re.compile(rb"(?:\r\n[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\
 _STATUS_LINE: Final = re.compile(rb"HTTP/1\.([01]) ([1-5]\d\d)(?: [^\r\n]*)?")
 _SIZE_LINE: Final = re.compile(rb"([0-9a-fA-F]{1,12})[\t ]*(?:;[^\r\n]*)?\r\n")
 _DIGITS: Final = re.compile(rb"\d{1,15}")
+
+_ANSWER_FIELDS: Final = re.compile(
+    rb"\r\n(content-length|transfer-encoding|connection|keep-alive|upgrade):[ \t]*([^\r\n]*)", re.IGNORECASE
+)
+_HOP: Final = re.compile(rb"\r\n(?:connection|keep-alive|proxy-[a-z-]+):[^\r\n]*", re.IGNORECASE)
+_USUAL: Final = frozenset({b"keep-alive", b"close", b"", b"content-length", b"transfer-encoding"})
+_MOST_KNOWN: Final = 256
+_LARGEST_KNOWN: Final = 8 * 1024
 
 HOP_BY_HOP: Final = frozenset(
     b"connection keep-alive proxy-connection proxy-authenticate proxy-authorization te trailer"
@@ -37,14 +46,15 @@ class BadMessage(Exception):
         self.status = status
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Head:
     """A request's or answer's first line and fields."""
 
-    fields: dict[bytes, bytes]
-    """By lower-case name; of fields that came several times, all values, with commas."""
-    lines: list[tuple[bytes, bytes]]
-    """Lower-case name, and the line as it came, in order."""
+    fields: Mapping[bytes, bytes]
+    """By lower-case name; of fields that came several times, all values, with commas. Of an answer only those
+    in _ANSWER_FIELDS."""
+    raw: bytes
+    """The fields as they came, each behind a line end."""
     keep_alive: bool
     method: str = ""
     path: str = ""
@@ -54,58 +64,94 @@ class Head:
     @property
     def upgrade(self) -> bytes:
         """The protocol that is asked for or switched to; empty for none."""
-        asked = {token.strip().lower() for token in self.fields.get(b"connection", b"").split(b",")}
+        asked = _tokens(self.fields.get(b"connection", b""))
         return self.fields.get(b"upgrade", b"") if b"upgrade" in asked else b""
 
     def end_to_end(self, *without: bytes) -> list[bytes]:
         """The lines that are not about this connection alone, and without those named."""
-        named = {t.strip().lower() for t in self.fields.get(b"connection", b"").split(b",")}
+        left_out = {*HOP_BY_HOP, *_tokens(self.fields.get(b"connection", b"")), *without}
         return [
-            line for name, line in self.lines if not (name in HOP_BY_HOP or name in named or name in without)
+            line for line in self.raw.split(b"\r\n")[1:] if line.partition(b":")[0].lower() not in left_out
         ]
 
 
-def request_head(raw: bytes) -> Head:
-    """Read what stands before the empty line. Raises BadMessage."""
-    line, head = _head(raw)
-    found = _REQUEST_LINE.fullmatch(line)
-    if found is None:
-        raise BadMessage("the request line is none, or its target is no path")
-    head.method, head.path = found[1].decode(), found[2].decode("latin-1")
-    head.keep_alive = _keeps_alive(head, found[3] == b"1")
-    if found[3] == b"1" and (b"host" not in head.fields or b"," in head.fields[b"host"]):
-        raise BadMessage("there is not exactly one Host")
-    return head
+class RequestHeads:
+    """Reads the heads of one listener's requests.
+
+    A client sends the same fields again and again: what they mean, and what of them is sent on, is looked for
+    once.
+    """
+
+    def __init__(self, *, without: tuple[bytes, ...] = ()) -> None:
+        """`without`: fields that are not sent on."""
+        self._without = without
+        self._known: dict[tuple[bytes, bytes], tuple[Mapping[bytes, bytes], bool, bytes]] = {}
+
+    def read(self, raw: bytes) -> tuple[Head, bytes]:
+        """What stands before the empty line, and the lines that are sent on, joined. Raises BadMessage."""
+        at = raw.find(b"\r\n")
+        line, rest = (raw, b"") if at < 0 else (raw[:at], raw[at:])
+        found = _REQUEST_LINE.fullmatch(line)
+        if found is None:
+            raise BadMessage("the request line is none, or its target is no path")
+        method, path, minor = found.groups()
+        known = self._known.get((rest, minor))
+        if known is None:
+            known = self._look(rest, minor)
+        fields, keep_alive, sent_on = known
+        return Head(fields, rest, keep_alive, method.decode(), path.decode("latin-1")), sent_on
+
+    def _look(self, rest: bytes, minor: bytes) -> tuple[Mapping[bytes, bytes], bool, bytes]:
+        if _FIELDS.fullmatch(rest) is None:
+            raise BadMessage("a field is malformed")
+        fields: dict[bytes, bytes] = {}
+        for one in rest.split(b"\r\n")[1:]:
+            name, _, value = one.partition(b":")
+            name, value = name.lower(), value.strip(b" \t")
+            fields[name] = value if name not in fields else fields[name] + b"," + value
+        if minor == b"1" and (b"host" not in fields or b"," in fields[b"host"]):
+            raise BadMessage("there is not exactly one Host")
+        head = Head(fields, rest, _keeps_alive(fields, minor))
+        found = fields, head.keep_alive, b"\r\n".join(head.end_to_end(*self._without))
+        if len(rest) < _LARGEST_KNOWN:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[rest, minor] = found
+        return found
 
 
 def answer_head(raw: bytes) -> Head:
     """Read what stands before the empty line. Raises BadMessage."""
-    line, head = _head(raw)
+    at = raw.find(b"\r\n")
+    line, rest = (raw, b"") if at < 0 else (raw[:at], raw[at:])
     found = _STATUS_LINE.fullmatch(line)
     if found is None:
         raise BadMessage("the status line is none")
-    head.status = int(found[2])
-    head.keep_alive = _keeps_alive(head, found[1] == b"1")
-    return head
-
-
-def _head(raw: bytes) -> tuple[bytes, Head]:
-    line, _, rest = raw.partition(b"\r\n")
-    if rest and _FIELDS.fullmatch(b"\r\n" + rest) is None:
-        raise BadMessage("a field is malformed")
     fields: dict[bytes, bytes] = {}
-    lines: list[tuple[bytes, bytes]] = []
-    for one in rest.split(b"\r\n") if rest else ():
-        name, _, value = one.partition(b":")
-        name, value = name.lower(), value.strip(b" \t")
-        fields[name] = value if name not in fields else fields[name] + b"," + value
-        lines.append((name, one))
-    return line, Head(fields, lines, keep_alive=True)
+    for name, value in _ANSWER_FIELDS.findall(rest):
+        name = name.lower()
+        fields[name] = value.strip() if name not in fields else fields[name] + b"," + value
+    return Head(fields, rest, _keeps_alive(fields, found[1]), status=int(found[2]))
 
 
-def _keeps_alive(head: Head, new: bool) -> bool:
-    asked = {token.strip().lower() for token in head.fields.get(b"connection", b"").split(b",")}
-    return b"close" not in asked if new else b"keep-alive" in asked
+def without_hop(head: Head, raw: bytes) -> bytes:
+    """An answer's head without what is about its connection; how its body is framed stays."""
+    named = _tokens(head.fields.get(b"connection", b"")) - _USUAL
+    raw = _HOP.sub(b"", raw)
+    for name in named:
+        raw = re.sub(rb"(?i)\r\n%b:[^\r\n]*" % re.escape(name), b"", raw)
+    return raw
+
+
+def _keeps_alive(fields: Mapping[bytes, bytes], minor: bytes) -> bool:
+    asked = fields.get(b"connection")
+    if asked is None:
+        return minor == b"1"
+    return b"close" not in _tokens(asked) if minor == b"1" else b"keep-alive" in _tokens(asked)
+
+
+def _tokens(value: bytes) -> set[bytes]:
+    return {token.strip().lower() for token in value.split(b",")}
 
 
 class Framing(Protocol):
@@ -229,6 +275,11 @@ class Fields:
     """Fields of a message that we write ourselves, in order; names as they are to be written."""
 
     lines: list[bytes] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, joined: bytes) -> Fields:
+        """Of lines that are joined."""
+        return cls(joined.split(b"\r\n") if joined else [])
 
     def set(self, name: str, value: str) -> None:
         """Put a field in place of those of its name."""

@@ -20,9 +20,11 @@ from hintbound.protocol import Seconds
 from hintbound.proxy.book import Book
 from hintbound.proxy.downstream import Downstream, same
 from hintbound.proxy.exchange import Exchange
+from hintbound.proxy.http import RequestHeads
 from hintbound.proxy.rules import Rule
 from hintbound.proxy.serving import ServingAuthority
 from hintbound.proxy.target import Target
+from hintbound.proxy.tls import Tls
 from hintbound.proxy.upstream import Lost, Pool
 
 _HOST: Final = "127.0.0.1"
@@ -35,7 +37,7 @@ _BACKLOG: Final = 4096
 
 
 class Witness(Protocol):
-    """Is told of every exchange when it is over."""
+    """Is told of what passes, as history's ProxyRecorder is."""
 
     def passed(
         self,
@@ -52,7 +54,10 @@ class Witness(Protocol):
         rules: Sequence[tuple[str, str]],
         error: str,
     ) -> None:
-        """`status` 0: the client got no answer. `rules`: which did what, in order."""
+        """An exchange is over. `status` 0: the client got no answer. `rules`: which did what, in order."""
+
+    def acted(self, *, actor: str, resource: str, namespace: str, name: str, rule: str, what: str) -> None:
+        """A rule did something to an open watch."""
 
 
 class FaultProxy:
@@ -84,6 +89,7 @@ class FaultProxy:
         self.book.add(rules)
         self.pool = Pool(upstream)
         self.replaces_identity = not pass_identity
+        self.heads = RequestHeads(without=(b"authorization",) if self.replaces_identity else ())
         self.token = secrets.token_urlsafe(24)
         self.witness = witness
         self.connections: set[Downstream] = set()
@@ -115,9 +121,9 @@ class FaultProxy:
         except Lost as error:
             step = "Mend it, or allow it with --insecure-upstream." if "certificate" in str(error) else ""
             raise CannotStart(f"{error}.", next_step=step or "Start it first.") from error
-        loop = asyncio.get_running_loop()
+        loop, context = asyncio.get_running_loop(), self._authority.context()
         self._server = await loop.create_server(
-            lambda: Downstream(self), _HOST, 0, ssl=self._authority.context(), backlog=_BACKLOG
+            lambda: Tls(Downstream(self), context, server_side=True), _HOST, 0, backlog=_BACKLOG
         )
         self.later(self._sweep())
         return self
@@ -229,6 +235,18 @@ class FaultProxy:
             rules=() if exchange is None else exchange.notes,
             error=error,
         )
+
+    def acted(self, about: Target, rule: str, what: str) -> None:
+        """Tell the witness of what a rule did to an open watch."""
+        if self.witness is not None:
+            self.witness.acted(
+                actor=self.actor,
+                resource=about.resource,
+                namespace=about.namespace,
+                name=about.name,
+                rule=rule,
+                what=what,
+            )
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)

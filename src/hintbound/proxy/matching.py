@@ -13,7 +13,30 @@ from hintbound.proxy.bodies import Condition, conditions, regex
 from hintbound.proxy.target import VERBS, Target
 
 EVENT_TYPES: Final = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")
+_GLOB: Final = frozenset("*?[")
 _KEYS: Final = ("verb", "resource", "namespace", "name", "userAgent", "path", "body", "object", "event")
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Names as they stand there, and patterns of names."""
+
+    literal: frozenset[str]
+    pattern: re.Pattern[str] | None = None
+
+    @classmethod
+    def of(cls, part: Part) -> Names:
+        """Read a name, or a list of names, that may hold `*`, `?` and `[...]`. Raises CannotStart."""
+        names = _names(part)
+        globs = [name for name in names if _GLOB & set(name)]
+        return cls(
+            frozenset(names).difference(globs),
+            re.compile("|".join(map(translate, globs))) if globs else None,
+        )
+
+    def hold(self, name: str) -> bool:
+        """Whether a name is one of them."""
+        return name in self.literal or (self.pattern is not None and self.pattern.match(name) is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +46,8 @@ class Match:
     verbs: frozenset[str] = frozenset()
     resources: frozenset[str] = frozenset()
     """`pods`, `pods/status`, `pods/*` (any subresource), `*`."""
-    namespace: re.Pattern[str] | None = None
-    name: re.Pattern[str] | None = None
+    namespace: Names | None = None
+    name: Names | None = None
     user_agent: re.Pattern[str] | None = None
     path: re.Pattern[str] | None = None
     """Path and query as they were sent."""
@@ -50,8 +73,8 @@ class Match:
         return cls(
             verbs=frozenset(verbs),
             resources=frozenset(_names(found["resource"])) if "resource" in found else frozenset(),
-            namespace=glob(found["namespace"]) if "namespace" in found else None,
-            name=glob(found["name"]) if "name" in found else None,
+            namespace=Names.of(found["namespace"]) if "namespace" in found else None,
+            name=Names.of(found["name"]) if "name" in found else None,
             user_agent=regex(found["userAgent"]) if "userAgent" in found else None,
             path=regex(found["path"]) if "path" in found else None,
             body=conditions(found["body"]) if "body" in found else (),
@@ -68,27 +91,25 @@ class Match:
         plural, _, sub = resource.partition("/")
         return bool(resource) and ("*" in self.resources or bool(sub and f"{plural}/*" in self.resources))
 
-    def fits_request(self, target: Target, path: str, user_agent: str) -> bool:
-        """Whether a request fits, its body aside."""
-        if self.user_agent and not self.user_agent.search(user_agent):
-            return False
-        if self.path and not self.path.search(path):
-            return False
+    def fits_names(self, target: Target) -> bool:
+        """Whether a request's namespace and name fit."""
         return self._fits(target.namespace, target.name)
+
+    def fits_sender(self, path: str, user_agent: str) -> bool:
+        """Whether a request fits by what else its head says."""
+        return (self.user_agent is None or self.user_agent.search(user_agent) is not None) and (
+            self.path is None or self.path.search(path) is not None
+        )
 
     def fits_body(self, body: Any) -> bool:
         """Whether a request's body fits."""
         return all(condition.holds(body) for condition in self.body)
 
-    def fits_stream(self, target: Target, path: str, user_agent: str) -> bool:
-        """Whether a list or watch can hold objects that fit: one of all namespaces can."""
-        if self.user_agent and not self.user_agent.search(user_agent):
-            return False
-        if self.path and not self.path.search(path):
-            return False
-        return (
-            not target.namespace or not self.namespace or bool(self.namespace.match(target.namespace))
-        ) and (not target.name or not self.name or bool(self.name.match(target.name)))
+    def may_hold(self, target: Target) -> bool:
+        """Whether a list or watch can hold objects whose names fit: one of all namespaces can."""
+        return (not target.namespace or self.namespace is None or self.namespace.hold(target.namespace)) and (
+            not target.name or self.name is None or self.name.hold(target.name)
+        )
 
     @property
     def asks_of_object(self) -> bool:
@@ -105,14 +126,9 @@ class Match:
         return all(condition.holds(obj) for condition in self.object)
 
     def _fits(self, namespace: str, name: str) -> bool:
-        return (self.namespace is None or bool(self.namespace.match(namespace))) and (
-            self.name is None or bool(self.name.match(name))
+        return (self.namespace is None or self.namespace.hold(namespace)) and (
+            self.name is None or self.name.hold(name)
         )
-
-
-def glob(part: Part) -> re.Pattern[str]:
-    """Read a name, or a list of names, that may hold `*`, `?` and `[...]`. Raises CannotStart."""
-    return re.compile("|".join(translate(name) for name in _names(part)))
 
 
 def _names(part: Part) -> dict[str, Part]:

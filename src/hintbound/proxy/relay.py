@@ -52,11 +52,6 @@ class Relay:
         self._closed = False
         self._closing: asyncio.Future[None] | None = None
 
-    @property
-    def actor_key(self) -> tuple[str, str]:
-        """Verb and resource."""
-        return self.target.verb, self.target.resource
-
     async def run(self, actor: str, answer: Answer) -> None:
         """Pass all events on until the watch ends. Raises Lost, ConnectionError, BadMessage, Reset."""
         kind = answer.fields.get("Content-Type").lower()
@@ -141,8 +136,8 @@ class Relay:
         """Take the rules that are in force now; those that are new begin."""
         self._tallies = tuple(
             tally
-            for tally in self._book.for_objects(actor, *self.actor_key)
-            if tally.in_force and tally.rule.match.fits_stream(self.target, self._path, self._user_agent)
+            for tally in self._book.for_objects(actor, self.target)
+            if tally.in_force and tally.rule.match.fits_sender(self._path, self._user_agent)
         )
         for tally in self._tallies:
             if tally not in self._seen:

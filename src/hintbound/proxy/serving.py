@@ -48,6 +48,7 @@ class ServingAuthority:
         certificate = builder.sign(self._key, hashes.SHA256())
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.set_alpn_protocols(["http/1.1"])
+        context.num_tickets = 0  # nobody resumes sessions here, and each ticket costs a write
         # The ssl module takes files only; they are gone before anybody is served.
         with tempfile.TemporaryDirectory(prefix="hintbound-proxy-") as folder:
             pair = Path(folder) / "pair.pem"

@@ -7,7 +7,7 @@ import ssl
 import time
 from collections import deque
 from collections.abc import AsyncIterator
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 from urllib.parse import urlsplit
 
 from hintbound.errors import CannotStart
@@ -24,6 +24,7 @@ from hintbound.proxy.http import (
     answer_head,
 )
 from hintbound.proxy.messages import Answer, Request
+from hintbound.proxy.tls import Tls
 
 _CONNECT_LIMIT: Final[Seconds] = 10.0
 _IDLE_LIMIT: Final[Seconds] = 60.0
@@ -77,8 +78,7 @@ class Upstream(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The connection is there."""
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's are like it, and no instances of it
 
     def begin(self, method: str, data: bytes, sink: Sink) -> None:
         """Send a request's head, with its body or the beginning of it."""
@@ -193,7 +193,7 @@ class Pool:
         self._tls: ssl.SSLContext | None = connection.tls
         self._host = parts.hostname or ""
         self._port = parts.port or (443 if parts.scheme == "https" else 80)
-        self._prefix = parts.path.encode()
+        self._prefix = parts.path
         self._host_line = b"Host: " + parts.netloc.encode()
         self._idle: deque[Upstream] = deque()
         self._all: set[Upstream] = set()
@@ -221,21 +221,36 @@ class Pool:
         await self._prove()
         if not fresh and (upstream := self.idle()) is not None:
             return upstream
-        loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(_CONNECT_LIMIT):
-                _, upstream = await loop.create_connection(
-                    lambda: Upstream(self),
-                    self._host,
-                    self._port,
-                    ssl=self._tls,
-                    server_hostname=self._connection.server_name if self._tls else None,
-                )
+                upstream = await self._connected()
         except ssl.SSLCertVerificationError as error:
             raise Lost(f"the certificate of {self.server} does not verify: {error.verify_message}") from error
         except OSError as error:  # TimeoutError is one, too
             raise Lost(f"no connection to {self.server}: {error or 'it took too long'}") from error
         self._all.add(upstream)
+        return upstream
+
+    async def _connected(self) -> Upstream:
+        """Raises OSError, SSLError among them."""
+        loop, upstream = asyncio.get_running_loop(), Upstream(self)
+        if self._tls is None:
+            await loop.create_connection(lambda: upstream, self._host, self._port)
+            return upstream
+        ready = loop.create_future()
+        tls = Tls(
+            upstream,
+            self._tls,
+            server_side=False,
+            server_hostname=self._connection.server_name or self._host,
+            ready=ready,
+        )
+        raw, _ = await loop.create_connection(lambda: tls, self._host, self._port)
+        try:
+            await ready
+        except asyncio.CancelledError:
+            raw.abort()
+            raise
         return upstream
 
     async def _prove(self) -> None:
@@ -267,10 +282,12 @@ class Pool:
         for upstream in tuple(self._all):
             upstream.abort()
 
-    def head(self, method: str, path: str, lines: list[bytes], *own: bytes) -> bytes:
-        """A request's head, its empty line included."""
-        first = b"%b %b%b HTTP/1.1" % (method.encode(), self._prefix, path.encode("latin-1"))
-        return b"\r\n".join((first, self._host_line, *lines, *self._proof, *own, b"", b""))
+    def head(self, method: str, path: str, lines: bytes, *own: bytes) -> bytes:
+        """A request's head, its empty line included; `lines` are fields, joined."""
+        first = f"{method} {self._prefix}{path} HTTP/1.1".encode("latin-1")
+        return b"\r\n".join(
+            (first, self._host_line, *((lines,) if lines else ()), *self._proof, *own, b"", b"")
+        )
 
 
 class Waiting:
@@ -378,7 +395,7 @@ async def _sent(pool: Pool, upstream: Upstream, request: Request, upgrade: bytes
         own.append(b"Transfer-Encoding: chunked" if length is None else b"Content-Length: %d" % length)
     elif not whole and length is None:
         own.append(b"Transfer-Encoding: chunked")
-    head = pool.head(request.method, request.path, request.fields.lines, *own)
+    head = pool.head(request.method, request.path, b"\r\n".join(request.fields.lines), *own)
     if isinstance(request.body, bytes):
         upstream.begin(request.method, head + request.body, waiting)
         return
