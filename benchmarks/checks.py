@@ -1,10 +1,12 @@
 """How fast `hintbound check` judges audit logs, all checks on, against a bare `orjson.loads` pass over the
 same lines by as many processes.
 
-Two mixes: `pods`, in which every event is an answered write to a pod, taken from a log and written again and
-again in namespaces of its own; and `cluster`, in which one event in ten is, and the others are what an
-ordinary cluster logs beside (leases, events, reviews, reads). The targets are about `pods`, the harder one.
-Both passes are the wall clock of whole processes started for them. One JSON line per size, level and mix.
+Two mixes. In `pods` every event is an answered write to a pod: lives that a run recorded, again and again in
+namespaces of their own, of which one in ten was hinted, nominated or preempted, and nine were only made,
+bound and run. In `cluster` one event in ten is such a write, and the others are what an ordinary cluster logs
+beside (leases, events, reviews, reads). The targets are about `pods`, the harder one.
+
+Both passes are the wall clock of processes started for them. One JSON line per size, level and mix.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -33,22 +36,44 @@ BESIDE = 9
 """So many other events per write to a pod in an ordinary cluster, of the kinds in `_others`."""
 
 
-def writes(log: Path, level: str) -> list[bytes]:
-    """The answered writes to pods in a log; at level Metadata without bodies."""
-    found = []
-    for text in log.read_bytes().splitlines():
-        event = orjson.loads(text)
+def lives(log: Path, level: str) -> tuple[list[list[bytes]], list[list[bytes]]]:
+    """The answered writes to each pod in a log, of ordinary pods and of others; at level Metadata without
+    bodies."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for event in map(orjson.loads, log.read_bytes().splitlines()):
         target = event.get("objectRef") or {}
-        if target.get("resource") != "pods" or event["verb"] in ("get", "list", "watch"):
-            continue
-        if event["stage"] != "ResponseComplete" or (event["level"] == "Metadata" and level != "Metadata"):
-            continue
-        if level == "Metadata":
+        write = target.get("resource") == "pods" and event["verb"] not in ("get", "list", "watch")
+        if write and event["stage"] == "ResponseComplete" and event["level"] == "RequestResponse":
+            found[target.get("namespace", ""), target.get("name", "")].append(event)
+    ordinary: list[list[bytes]] = []
+    others: list[list[bytes]] = []
+    for events in found.values():
+        bare = all(_ordinary(event) for event in events)
+        for event in events if level == "Metadata" else ():
             event.pop("requestObject", None)
             event.pop("responseObject", None)
             event["level"] = level
-        found.append(orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE))
-    return found
+        lines = [orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE) for event in events]
+        (ordinary if bare and len(lines) > 2 else others).append(lines)
+    return ordinary, others
+
+
+def _ordinary(event: dict[str, Any]) -> bool:
+    """Whether nobody hints, nominates or preempts in it."""
+    scheduler = event["user"]["username"] == "system:kube-scheduler"
+    hints = b"nominatedNodeName" in orjson.dumps([event.get("requestObject"), event.get("responseObject")])
+    return not hints and not (scheduler and event["objectRef"].get("subresource") != "binding")
+
+
+def _once(log: Path, level: str) -> list[list[bytes]]:
+    """Nine lives of ordinary pods to one of others, until all others were taken."""
+    ordinary, others = lives(log, level)
+    taken = []
+    for number, other in enumerate(others):
+        for turn in range(9):
+            taken.append(ordinary[(9 * number + turn) % len(ordinary)])
+        taken.append(other)
+    return taken
 
 
 def _others(copy: int, level: str) -> Iterator[bytes]:
@@ -94,25 +119,20 @@ def _others(copy: int, level: str) -> Iterator[bytes]:
         yield orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def write(path: Path, once: list[bytes], count: int, mix: str, level: str) -> None:
+def write(path: Path, once: list[list[bytes]], count: int, mix: str, level: str) -> None:
     """So many events."""
     with path.open("wb", buffering=1 << 20) as stream:
-        copy = written = 0
+        written = pod = 0
         while written < count:
-            mark = b'"namespace":"c%07d-' % copy
-            for text in once:
-                # Each copy is made of other pods: what joins a pod's events is its namespace.
-                stream.write(
-                    text.replace(b'"namespace":"', mark).replace(b'"auditID":"', b'"auditID":"%x-' % copy, 1)
-                )
+            mark = b"%08x-" % pod  # makes each life one of a pod of its own
+            for text in once[pod % len(once)][: count - written]:
+                text = text.replace(b'"namespace":"', b'"namespace":"' + mark)
+                stream.write(text.replace(b'"auditID":"', b'"auditID":"' + mark, 1))
                 written += 1
-                if mix == "cluster":
-                    for other in _others(written, level):
-                        stream.write(other)
-                        written += 1
-                if written >= count:
-                    break
-            copy += 1
+                for other in _others(written, level) if mix == "cluster" else ():
+                    stream.write(other)
+                    written += 1
+            pod += 1
 
 
 def _bare(path: str, start: int, end: int) -> None:
@@ -188,7 +208,7 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, help="where the logs are written, for a while")
     asked = parser.parse_args()
     for level in asked.levels.split(","):
-        once = writes(asked.log, level)
+        once = _once(asked.log, level)
         for mix in asked.mixes.split(","):
             for size in map(int, asked.sizes.split(",")):
                 with tempfile.TemporaryDirectory(prefix="hintbound-bench-", dir=asked.folder) as folder:

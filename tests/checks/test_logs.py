@@ -6,7 +6,7 @@ import gzip
 import random
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -97,23 +97,77 @@ def _aks(text: str) -> dict[str, Any]:
     return {"category": "kube-audit", "properties": {"log": text, "stream": "stdout"}}
 
 
-@pytest.mark.parametrize(
-    "wrapped",
-    [
-        lambda lines: [{"kind": "EventList", "apiVersion": "audit.k8s.io/v1", "items": lines}],
-        lambda lines: [_eks(orjson.dumps(one).decode()) for one in lines],
-        lambda lines: [_aks(orjson.dumps(one).decode()) for one in lines],
-        lambda lines: [{"records": [_aks(orjson.dumps(one).decode()) for one in lines]}],
+def _row(event: dict[str, Any]) -> dict[str, Any]:
+    """As the table AKSAudit has it; some exports give its dynamic columns as strings."""
+    names = {
+        "auditID": "AuditId",
+        "requestURI": "RequestUri",
+        "requestReceivedTimestamp": "RequestReceivedTime",
+    }
+    names["stageTimestamp"] = "StageReceivedTime"
+    found = {names.get(key, key[0].upper() + key[1:]): value for key, value in event.items()}
+    return found | {"ObjectRef": orjson.dumps(event["objectRef"]).decode(), "Type": "AKSAudit"}
+
+
+def _text(event: dict[str, Any]) -> str:
+    return orjson.dumps(event).decode()
+
+
+Wrap = Callable[[list[dict[str, Any]]], list[Any]]
+WRAPS: dict[str, Wrap] = {
+    "EventList": lambda events: [{"kind": "EventList", "apiVersion": "audit.k8s.io/v1", "items": events}],
+    "EKS": lambda events: [_eks(_text(one)) for one in events],
+    "EKS-subscription": lambda events: [
+        {"messageType": "CONTROL_MESSAGE", "logEvents": [{"id": "", "message": "CWL CONTROL MESSAGE: ..."}]},
+        {"messageType": "DATA_MESSAGE", "logEvents": [_eks(_text(one)) for one in events]},
     ],
-    ids=["EventList", "EKS", "AKS", "AKS-records"],
-)
-def test_batches_and_wrapped_events_are_the_same_log(wrapped: Any, tmp_path: Path, expected: object) -> None:
+    "EKS-events": lambda events: [{"events": [_eks(_text(one)) for one in events]}],
+    "AKS": lambda events: [_aks(_text(one)) for one in events],
+    "AKS-records": lambda events: [{"records": [_aks(_text(one)) for one in events]}],
+    "AKS-AzureDiagnostics": lambda events: [
+        {"Category": "kube-audit", "log_s": _text(one)} for one in events
+    ],
+    "AKS-AKSAudit": lambda events: [_row(one) for one in events],
+    "list": lambda events: [events],
+}
+
+
+@pytest.mark.parametrize("wrapped", WRAPS.values(), ids=WRAPS.keys())
+def test_batches_and_wrapped_events_are_the_same_log(wrapped: Wrap, tmp_path: Path, expected: object) -> None:
     log = tmp_path / "audit.log"
     log.write_bytes(b"".join(map(line, wrapped([orjson.loads(text) for text in LINES]))))
 
     lives, intake = read(log)
 
     assert (told(lives), intake.missing) == (expected, [])
+
+
+def test_line_of_an_export_to_s3_begins_with_its_time(tmp_path: Path, expected: object) -> None:
+    log = tmp_path / "000000.gz"
+    log.write_bytes(gzip.compress(b"".join(b"2026-11-30T09:00:00.000Z " + text for text in LINES)))
+
+    lives, intake = read(log)
+
+    assert (told(lives), intake.missing) == (expected, [])
+
+
+def test_wrapped_events_of_several_apiservers_and_copies_count_once(tmp_path: Path, expected: object) -> None:
+    events = [orjson.loads(text) for text in LINES]
+    for name, wrap in WRAPS.items():
+        (tmp_path / f"{name}.log").write_bytes(b"".join(map(line, wrap(events[::-1]))))
+
+    assert told(read(tmp_path)[0]) == expected
+
+
+def test_body_that_aks_left_out_is_told_as_cut_off(tmp_path: Path) -> None:
+    log = tmp_path / "audit.log"
+    skipped = {"RequestObject": "skipped-too-big-size-object"}
+    log.write_bytes(b"".join(line(_row(orjson.loads(text)) | skipped) for text in LINES))
+
+    lives, intake = read(log)
+
+    assert intake.missing == []
+    assert all(request.truncated for life in lives for request in life.requests)
 
 
 def test_record_of_cloud_logging_is_the_event_it_tells_of() -> None:
@@ -155,7 +209,7 @@ def test_record_of_cloud_logging_is_the_event_it_tells_of() -> None:
         (b"I1130 09:00:00 klog line\n", "not JSON"),
         (b'{"a": 1}\n', "JSON, but no audit event"),
         (b'{"protoPayload": {}, "operation": "x"}\n', "a record of Cloud Logging that cannot be read"),
-        (b"[1]\n", "JSON, but list and no audit event"),
+        (b"[1]\n", "JSON, but int and no audit event"),
         (
             line(orjson.loads(LINES[0]) | {"apiVersion": "audit.k8s.io/v1beta1"}),
             "audit.k8s.io/v1beta1, not audit.k8s.io/v1",

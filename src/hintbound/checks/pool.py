@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from hintbound.errors import CannotStart
 
@@ -46,39 +46,40 @@ class Pool:
         waiting, busy = iter(tasks), {}
         for pipe in self._pipes:
             if (task := next(waiting, None)) is not None:
-                pipe.send(task)
+                self._send(pipe, task)
                 busy[pipe] = task
         while busy:
             for ready in wait(list(busy)):
                 assert isinstance(ready, Connection)
-                try:
-                    done, result = ready.recv()
-                except (EOFError, OSError):
-                    self._mourn(ready)
-                if not done:
-                    raise result
+                result = self._received(ready)
                 task = busy.pop(ready)
                 if (following := next(waiting, None)) is not None:
-                    ready.send(following)
+                    self._send(ready, following)
                     busy[ready] = following
                 yield task, result
 
     def each(self, task: Task) -> list[Any]:
         """What comes of a task that every process does. Raises as `run` does."""
         for pipe in self._pipes:
-            pipe.send(task)
-        results = []
-        for pipe in self._pipes:
-            try:
-                done, result = pipe.recv()
-            except (EOFError, OSError):
-                self._mourn(pipe)
-            if not done:
-                raise result
-            results.append(result)
-        return results
+            self._send(pipe, task)
+        return [self._received(pipe) for pipe in self._pipes]
 
-    def _mourn(self, pipe: Connection) -> None:
+    def _send(self, pipe: Connection, task: Task) -> None:
+        try:
+            pipe.send(task)
+        except OSError:
+            self._mourn(pipe)
+
+    def _received(self, pipe: Connection) -> Any:
+        try:
+            done, result = pipe.recv()
+        except (EOFError, OSError):
+            self._mourn(pipe)
+        if not done:
+            raise result
+        return result
+
+    def _mourn(self, pipe: Connection) -> NoReturn:
         process = self._processes[self._pipes.index(pipe)]
         process.join()
         code = process.exitcode or 0
@@ -132,26 +133,27 @@ def _serve(
         for other in not_ours:  # else none of us would notice that it is gone
             other.close()
     worker: Any = None
-    while True:
-        try:
+    answer = _tried(make, number, *arguments)
+    try:
+        if answer[0]:
+            worker = answer[1]
+        while True:
             while not pipe.poll(_LOOKS_UP):
                 if os.getppid() != master:
                     raise EOFError
             name, details = pipe.recv()
-        except (EOFError, OSError):
-            if worker is not None:
-                worker.abandoned()
-            os._exit(0)
-        try:
-            if worker is None:
-                worker = make(number, *arguments)
-            answer: tuple[bool, Any] = True, getattr(worker, name)(*details)
-        except CannotStart as error:
-            answer = False, error
-        except Exception:
-            answer = False, RuntimeError(f"in a process that judged for us:\n{traceback.format_exc()}")
-        try:
-            pipe.send(answer)
-        except OSError:
+            pipe.send(_tried(getattr(worker, name), *details) if worker is not None else answer)
+    except (EOFError, OSError):  # nobody is there any more
+        if worker is not None:
             worker.abandoned()
-            os._exit(0)
+    os._exit(0)
+
+
+def _tried(call: Callable[..., Any], *arguments: Any) -> tuple[bool, Any]:
+    """Whether something could be done, and what came of it: its answer, or the error."""
+    try:
+        return True, call(*arguments)
+    except CannotStart as error:
+        return False, error
+    except Exception:
+        return False, RuntimeError(f"in a process that judged for us:\n{traceback.format_exc()}")

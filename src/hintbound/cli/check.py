@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gc
 import json
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,12 +14,14 @@ from typing import TYPE_CHECKING
 import click
 
 from hintbound.errors import CannotStart
-from hintbound.protocol import EXIT_CODES, SCHEDULER_USER, ComponentKind
+from hintbound.protocol import EXIT_CODES, SCHEDULER_USER, ComponentKind, ExitCode, Seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from hintbound.checks.model import Context
+
+_SHORT: Seconds = 2.0
 
 
 @click.command()
@@ -63,7 +66,7 @@ def command(
     because the audit level is too low, something is missing or nothing of the kind happened, says so and
     exits with 2.
     """
-    from hintbound.checks import judging, logs, records
+    from hintbound.checks import judging, logs, pool, records
     from hintbound.checks.model import Context
     from hintbound.history.audit_found import Wanted
     from hintbound.report import checked
@@ -87,9 +90,14 @@ def command(
                 for check in checks:
                     tallies[check.name].add(judging.tally(check, part.lives, part.context))
     if found:
-        with _progress(form) as progress:
-            for tally in logs.judge(found, checks, context, wanted, intake, progress=progress):
-                tallies[tally.check.name].add(tally)
+        with _progress() as progress:
+            try:
+                judged = logs.judge(found, checks, context, wanted, intake, progress=progress)
+            except pool.WorkerDied as error:
+                click.echo(f"hintbound: {error}", err=True)
+                return ExitCode.INTERNAL
+        for tally in judged:
+            tallies[tally.check.name].add(tally)
     for one in tallies.values():
         one.unknowns.update(intake.missing)
     done = list(tallies.values())
@@ -113,8 +121,26 @@ def _uncollected() -> Iterator[None]:
 
 
 @contextmanager
-def _progress(form: str) -> Iterator[Callable[[str, int, int], None]]:
-    yield lambda what, done, of: None
+def _progress() -> Iterator[Callable[[str, int, int], None]]:
+    """Shows on stderr how far long work is; of short work nothing.
+
+    It begins with the first news: by then all processes are there, and a thread that draws does no harm.
+    """
+    from hintbound.assets.progress import Task, for_stderr
+
+    begin = time.monotonic()
+    with ExitStack() as shown:
+        task: list[Task] = []
+
+        def tell(what: str, done: int, of: int) -> None:
+            if not task and time.monotonic() - begin > _SHORT:
+                task.append(shown.enter_context(for_stderr().task("judging audit logs")))
+            if task and what == "reading":
+                task[0].amount(done, of or None)
+            elif task:
+                task[0].note(f"{what} {done} of {of}")
+
+        yield tell
 
 
 def _sorted(paths: tuple[str, ...]) -> tuple[list[Path], list[str]]:

@@ -14,6 +14,7 @@ import msgspec
 import orjson
 
 from hintbound.history import audit_lines
+from hintbound.history.audit_clouds import AUDIT_API
 from hintbound.history.audit_found import Found, Wanted
 from hintbound.history.audit_requests import BODY_IS_JUNK, DRY_RUN, TRUNCATED, Row, stamped
 from hintbound.history.audit_shape import Answer, Audit, Sent, decoded, enveloped, is_pod, refused, shaped
@@ -21,7 +22,7 @@ from hintbound.history.events import Kind
 from hintbound.history.writers import WRITES, hint_in, tried_only
 
 _COMPLETE: Final = str(Kind.RESPONSE_COMPLETE)
-_API: Final = ("", audit_lines.AUDIT_API)
+_API: Final = ("", AUDIT_API)
 _NO_BODY: Final = Sent()
 _NO_ANSWER: Final = Answer()
 

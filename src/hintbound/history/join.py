@@ -130,6 +130,11 @@ class AnsweredVersion(PodVersion):
         return self.by.rv
 
     @property
+    def index(self) -> int:
+        """Its resourceVersion: like the place in a history it tells which of two versions came first."""
+        return int(self.rv) if self.rv.isdecimal() else 0
+
+    @property
     def mono(self) -> Seconds:
         """When it was answered."""
         return self.by.mono
