@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 SOURCES := pyproject.toml src/hintbound/__init__.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint types unit matrix behaviours lock wheel bench soak mutants clean-runs nightly kind kind-page kind-image kind-environment clean
+.PHONY: help run test lint types unit matrix behaviours lock wheel bench soak mutants clean-runs regressions nightly kind kind-page kind-image kind-environment clean
 
 help:
 	@echo "make run     judge $(CLUSTER) by the profile $(PROFILE); CLUSTER=... and PROFILE=... change that"
@@ -19,6 +19,7 @@ help:
 	@echo "make kind    judges kind clusters of $(VERSION), gates on and off, against embedded ones; starts Docker if need be"
 	@echo "make kind-image  builds a kind node image of $(VERSION) where no image registry is reached"
 	@echo "make clean-runs N=30  whether suites and checks stay silent where nothing is broken"
+	@echo "make regressions  plays public bugs on releases with and without them: docs/track-record.md"
 	@echo "make nightly all versions and gates, twenty equal runs, the benchmarks"
 
 run: $(VENV)/run.stamp
@@ -42,6 +43,9 @@ TESTED := 1.34 1.35 1.37
 
 matrix: $(VENV)/run.stamp
 	$(BIN)/hintbound matrix
+
+regressions: $(VENV)/dev.stamp
+	$(BIN)/python tools/track_record.py
 
 behaviours: $(VENV)/run.stamp
 	$(BIN)/hintbound list behaviours --format yaml > suites/behaviours.yaml.new

@@ -84,6 +84,9 @@ class Level(StrEnum):
 
     CORE = "core"
     EXTENDED = "extended"
+    REGRESSION = "regression"
+    """It reproduces a public bug: what must hold fails on releases that have the bug, and so proves no
+    profile."""
 
 
 class Feature(StrEnum):
@@ -128,9 +131,14 @@ class Profile(StrEnum):
     CORE = "core"
     EXTENDED = "extended"
     ALL = "all"
+    """What a release must hold: core and extended."""
+    REGRESSIONS = "regressions"
+    """The bugs that `suites/regressions` reproduces, and nothing else."""
 
     def includes(self, level: Level) -> bool:
         """Whether a behaviour of this level belongs to the profile."""
+        if level is Level.REGRESSION or self is Profile.REGRESSIONS:
+            return level is Level.REGRESSION and self is Profile.REGRESSIONS
         return self is Profile.ALL or self.value == level.value
 
 

@@ -280,7 +280,10 @@ def test_what_cannot_be_judged_ends_in_one_clear_line_before_anything_starts(
             ["--behaviour", "T-OEN"],
             "unknown behaviour 'T-OEN'. Did you mean 'T-ONE'? `hintbound list",
         ),
-        (["--profile", "cor"], "unknown profile 'cor'. Did you mean 'core'? Known: core, extended, all."),
+        (
+            ["--profile", "cor"],
+            "unknown profile 'cor'. Did you mean 'core'? Known: core, extended, all, regressions.",
+        ),
         (["--cluster", "imbedded"], "unknown cluster provider 'imbedded'."),
         (["--cluster", "embedded:1.35,SomeGate=maybe"], "gate SomeGate='maybe' is no boolean."),
     ],

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from hintbound.protocol import ComponentKind, Level, Severity
+from hintbound.protocol import ComponentKind, Level, Profile, Severity
 
 if TYPE_CHECKING:
-    from hintbound.plugin.behaviours import Behaviour
     from hintbound.plugin.catalogue import Entry
 
 WIDTH = 100
@@ -51,6 +50,7 @@ def _rows(entry: Entry) -> Iterator[tuple[str, str]]:
     needs = [f"{glossary.CAPABILITIES[need]} ({need})" for need in sorted(behaviour.needs)]
     yield "must", behaviour.must
     yield "why", behaviour.why
+    yield from _bug(entry)
     yield "applies", behaviour.applies.in_words() + (f"\nby default: {default}" if default else "")
     yield "affects", ", ".join(behaviour.affects)
     yield "advice", behaviour.advice
@@ -69,19 +69,33 @@ def _rows(entry: Entry) -> Iterator[tuple[str, str]]:
     yield "file", entry.file
     file = entry.file.partition("::")[0]
     theirs = [] if file.startswith("suites/") else [file]
+    profile = Profile.REGRESSIONS if behaviour.level is Level.REGRESSION else Profile.ALL
     yield (
         "judge it",
         shlex.join(
-            ["hintbound", "run", *theirs, *_where(behaviour), "--profile", "all", "--behaviour", behaviour.id]
+            ["hintbound", "run", *theirs, *_where(entry), "--profile", profile, "--behaviour", behaviour.id]
         ),
     )
     said = " ".join((behaviour.id, behaviour.must, behaviour.why, behaviour.applies.text, entry.tested))
     yield "terms", "\n".join(f"{term.name}: {term.meaning}" for term in glossary.terms_in(said))
 
 
+def _bug(entry: Entry) -> Iterator[tuple[str, str]]:
+    """What a regression says of its bug."""
+    if bug := entry.regression:
+        yield "bug", f"{bug.bug}: {bug.about}"
+        with_mutants = (f"a cluster with --mutant {name}" for name in bug.mutants)
+        yield "shows on", ", ".join((*bug.shows, *with_mutants)) or "no pinned release"
+        yield "not on", ", ".join(bug.absent) or "nowhere"
+        yield "also sees", f"hintbound check --checks {','.join(bug.checks)}" if bug.checks else ""
+        yield "by", bug.means
+        yield "note", bug.note
+
+
 _LEVELS: Final = {
     Level.CORE: "core: needs neither restarts nor several apiservers",
     Level.EXTENDED: "extended: needs restarts, several apiservers or a cluster of its own",
+    Level.REGRESSION: "regression: reproduces a public bug, and is judged only when asked for",
 }
 _SEVERITIES: Final = {
     Severity.VIOLATION: "a failure is a violation of the protocol",
@@ -89,12 +103,15 @@ _SEVERITIES: Final = {
 }
 
 
-def _where(behaviour: Behaviour) -> list[str]:
+def _where(entry: Entry) -> list[str]:
     """The option that names a cluster which has what it needs, where the default one has not."""
     from hintbound.clusters.gatesets import GATE_SETS
     from hintbound.clusters.protocol import Capability
     from hintbound.plugin.applies import Facts
 
+    behaviour = entry.behaviour
+    if entry.regression and entry.regression.shows:
+        return ["--cluster", entry.regression.shows[0]]
     if Capability.REAL_NODES in behaviour.needs:
         for name in ("nnn-on", "nnn-off"):
             gates, versions = (

@@ -47,7 +47,9 @@ def behaviours(paths: tuple[str, ...], form: str) -> None:
 def _told(entries: Iterable[Entry]) -> None:
     for entry in entries:
         provisional = " (provisional)" if entry.behaviour.provisional else ""
-        click.echo(f"{entry.behaviour.id:<36} {entry.behaviour.level:<9} {entry.behaviour.must}{provisional}")
+        click.echo(
+            f"{entry.behaviour.id:<36} {entry.behaviour.level:<10} {entry.behaviour.must}{provisional}"
+        )
 
 
 @command.command()

@@ -13,7 +13,7 @@ import click
 
 from hintbound.errors import CannotStart, cause, one_of
 from hintbound.plugin.judges import Judges
-from hintbound.protocol import EXIT_CODES, worst
+from hintbound.protocol import EXIT_CODES, Profile, worst
 
 if TYPE_CHECKING:
     from hintbound.report.matrix import Row
@@ -55,7 +55,7 @@ def command(
 
     if xfails:
         expected.load(xfails, datetime.now(UTC).date())  # before hours of work, not after
-    rows = [_row(entry) for entry in catalogue.collect()]
+    rows = [_row(e) for e in catalogue.collect() if Profile.ALL.includes(e.behaviour.level)]
     for wanted in behaviours:
         if wanted not in (known := [row.behaviour for row in rows]):
             raise one_of("behaviour", wanted, known, listing="hintbound list behaviours")

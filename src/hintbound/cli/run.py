@@ -26,7 +26,9 @@ from hintbound.protocol import ExitCode
     help="A vendor's scheduler: its subject.yaml, or its folder.",
 )
 @click.option(
-    "--profile", metavar="core|extended|all", default="core", show_default=True, help="Which behaviours."
+    "--profile",
+    metavar="core|extended|all|regressions",
+    help="Which behaviours.  [default: core; regressions where PATHS are in suites/regressions]",
 )
 @click.option("--behaviour", "behaviours", multiple=True, metavar="ID", help="Only this; may be repeated.")
 @click.option("--jobs", type=click.IntRange(1, 64), help="How many scenarios run at once.")
@@ -42,7 +44,7 @@ def command(
     paths: tuple[str, ...],
     cluster: str,
     subject: Path | None,
-    profile: str,
+    profile: str | None,
     behaviours: tuple[str, ...],
     jobs: int | None,
     reports: Path | None,
@@ -61,7 +63,8 @@ def command(
     from hintbound.plugin.calling import call_pytest
     from hintbound.plugin.console import RunConsole
 
-    arguments = [f"--hintbound-cluster={cluster}", f"--hintbound-profile={profile}", "--capture=no"]
+    arguments = [f"--hintbound-cluster={cluster}", "--capture=no"]
+    arguments += [f"--hintbound-profile={profile}"] if profile is not None else []
     arguments += [f"--hintbound-behaviour={behaviour}" for behaviour in behaviours]
     if subject:
         whom = subjects.read(subject)
@@ -84,7 +87,8 @@ def command(
         return code
     if code == pytest.ExitCode.NO_TESTS_COLLECTED:
         raise CannotStart(
-            f"nothing to judge: no behaviour of profile {profile!r} there.", next_step="Try --profile all."
+            f"nothing to judge: no behaviour of profile {profile or 'core'!r} there.",
+            next_step="Try --profile all.",
         )
     ends = {
         pytest.ExitCode.INTERRUPTED: ExitCode.INTERRUPTED,

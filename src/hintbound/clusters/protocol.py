@@ -41,6 +41,8 @@ class Capability(StrEnum):
     """Nodes with a kubelet, on which containers run and end as they please."""
     FAULTY_SCHEDULER = "FAULTY_SCHEDULER"
     """A kube-scheduler of the cluster's version whose plugin fails where a pod tells it to."""
+    WEBHOOKS = "WEBHOOKS"
+    """The apiserver can call an admission webhook on this machine."""
     OLDER_MINOR = "OLDER_MINOR"
     """Components of the minor before can be started beside the cluster's own, as in an upgrade."""
 

@@ -106,6 +106,13 @@ VALIDATING_ADMISSION_POLICY_BINDINGS: Final = Resource(
     "ValidatingAdmissionPolicyBinding",
     namespaced=False,
 )
+VALIDATING_WEBHOOK_CONFIGURATIONS: Final = Resource(
+    "admissionregistration.k8s.io",
+    "v1",
+    "validatingwebhookconfigurations",
+    "ValidatingWebhookConfiguration",
+    namespaced=False,
+)
 POD_GROUPS: Final = Resource("scheduling.k8s.io", "v1beta1", "podgroups", "PodGroup", namespaced=True)
 
 _BY_KIND: Final = {

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hintbound.plugin.behaviours import behaviour
     from hintbound.plugin.judgement import NotSeen, Unproven
     from hintbound.plugin.pods import Pod, nomination, scheduled
+    from hintbound.plugin.regressions import regression
     from hintbound.plugin.volumes import waiting_claim
     from hintbound.protocol import Feature
 
@@ -28,6 +29,7 @@ __all__ = [
     "Unproven",
     "behaviour",
     "nomination",
+    "regression",
     "scheduled",
     "waiting_claim",
 ]
@@ -41,6 +43,7 @@ _HOMES = {
     "Unproven": "hintbound.plugin.judgement",
     "behaviour": "hintbound.plugin.behaviours",
     "nomination": "hintbound.plugin.pods",
+    "regression": "hintbound.plugin.regressions",
     "scheduled": "hintbound.plugin.pods",
     "waiting_claim": "hintbound.plugin.volumes",
 }

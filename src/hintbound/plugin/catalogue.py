@@ -17,6 +17,7 @@ from hintbound.errors import CannotStart
 from hintbound.plugin import silence
 from hintbound.plugin import suites as installed_suites
 from hintbound.plugin.behaviours import Behaviour, behaviour_of
+from hintbound.plugin.regressions import Regression, regression_of
 
 FILE = "behaviours.yaml"
 
@@ -32,22 +33,24 @@ class Entry:
     """The first line of the test file's docstring."""
     tested: str
     """How: the test's docstring in one line; empty without one."""
+    regression: Regression | None = None
+    """The public bug that it reproduces."""
 
 
 @dataclass(slots=True, eq=False)
 class _Collector:
     entries: list[Entry] = field(default_factory=list)
 
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        """Before any is left out: the profiles between them have all."""
         from hintbound.plugin.selection import node_id
 
-        for item in session.items:
-            function = getattr(item, "function", None)
-            if found := behaviour_of(function):
-                module = getattr(item, "module", None)
-                about = (getattr(module, "__doc__", "") or "").strip().partition("\n")[0]
-                tested = " ".join((function.__doc__ or "").split())
-                self.entries.append(Entry(found, node_id(item), about, tested))
+        function = getattr(item, "function", None)
+        if found := behaviour_of(function):
+            module = getattr(item, "module", None)
+            about = (getattr(module, "__doc__", "") or "").strip().partition("\n")[0]
+            tested = " ".join((function.__doc__ or "").split())
+            self.entries.append(Entry(found, node_id(item), about, tested, regression_of(function)))
 
 
 def arguments(paths: Sequence[str]) -> list[str]:
@@ -109,8 +112,24 @@ def plain(entry: Entry) -> dict[str, Any]:
         "advice": behaviour.advice,
         "source": behaviour.source,
         "file": entry.file,
+        "regression": _bug(entry.regression) if entry.regression else {},
     }
-    return {key: value for key, value in record.items() if value not in ("", [], False)}
+    return {key: value for key, value in record.items() if value not in ("", [], False, {})}
+
+
+def _bug(regression: Regression) -> dict[str, Any]:
+    record = {
+        "bug": regression.bug,
+        "about": regression.about,
+        "shows": list(regression.shows),
+        "absent": list(regression.absent),
+        "checks": list(regression.checks),
+        "mutants": list(regression.mutants),
+        "history": regression.history,
+        "means": regression.means,
+        "note": regression.note,
+    }
+    return {key: value for key, value in record.items() if value}
 
 
 def _find(path: str, suites: Path) -> str:

@@ -48,7 +48,7 @@ OPTIONS = {
         metavar="SPEC",
     ),
     "subject": _option("subject", "a vendor's subject.yaml, or its folder", metavar="PATH"),
-    "profile": _option("profile", "core, extended or all", metavar="PROFILE"),
+    "profile": _option("profile", "core, extended, all or regressions", metavar="PROFILE"),
     "behaviour": _option(
         "behaviours", "judge this behaviour only (may be repeated)", action="append", metavar="ID"
     ),

@@ -30,6 +30,8 @@ DEFAULT_CLUSTER = "embedded"
 DEFAULT_JOBS = 8
 DEFAULT_REPORTS = Path("reports")
 _OURS = "suites"
+_REGRESSIONS = "regressions"
+"""The folder in it that is judged only when it is asked for."""
 
 
 def settings(config: pytest.Config, collected: Collection[str]) -> Settings:
@@ -117,11 +119,19 @@ def _within(suites: Path, path: str) -> str:
 
 
 def profile(config: pytest.Config) -> Profile:
-    """The profile that was asked for: core unless told otherwise. Raises CannotStart."""
-    wanted = config.option.hintbound_profile or Profile.CORE
+    """The profile that was asked for: core unless told otherwise, or unless only regressions were named.
+    Raises CannotStart."""
+    wanted = config.option.hintbound_profile or _usual_profile(config)
     if wanted not in list(Profile):
         raise one_of("profile", wanted, [str(known) for known in Profile])
     return Profile(wanted)
+
+
+def _usual_profile(config: pytest.Config) -> Profile:
+    folder = (data.folder(_OURS) / _REGRESSIONS).resolve()
+    paths = [Path(arg.partition("::")[0]).resolve() for arg in config.args]
+    named = bool(paths) and all(path.is_relative_to(folder) for path in paths)
+    return Profile.REGRESSIONS if named else Profile.CORE
 
 
 def select(

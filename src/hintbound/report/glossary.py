@@ -36,6 +36,7 @@ CAPABILITIES: Final = {
     "NO_NODES": "a cluster that has no nodes of its own",
     "REAL_NODES": "nodes with a kubelet, on which containers run",
     "FAULTY_SCHEDULER": "the scheduler that fails on demand",
+    "WEBHOOKS": "an apiserver that can call this machine",
     "OLDER_MINOR": "components of the minor before",
 }
 """What a cluster must offer, in words."""
@@ -211,6 +212,7 @@ _CAUSES: Final = {
     "suites/kubelet": "a kubelet or container runtime that was changed, another writer of pods/status, or "
     "a node that is too busy to start a container",
     "suites/nominator": "a proxy or webhook that changes what the nominator sends",
+    "suites/regressions": "a release that has the bug: docs/track-record.md says which do",
     "suites/scheduler/binding": "another writer of the field, an apiserver with other gates behind the same "
     "address, or a scheduler that clears by itself",
     "suites/scheduler/clearing": "a nominator that hints again at once, a profile with other PostFilter "

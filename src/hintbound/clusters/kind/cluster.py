@@ -102,10 +102,10 @@ class KindCluster:
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """All that needs no further apiserver and no cluster without nodes; the audit log only of nodes that
-        we made."""
+        """All that needs no further apiserver, none that calls this machine, and no cluster without nodes;
+        the audit log only of nodes that we made."""
         missing = extras.ON_DEMAND - self._options.needs | self.extras.lacking.keys()
-        missing |= {Capability.MANY_APISERVERS, Capability.NO_NODES}
+        missing |= {Capability.MANY_APISERVERS, Capability.NO_NODES, Capability.WEBHOOKS}
         return frozenset(Capability) - missing - (set() if self._nodes.ours else {Capability.AUDIT})
 
     @property
