@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -92,10 +92,13 @@ class Setting:
         return [version for version in versions[start:] if version.mono <= last]
 
 
-def setting(events: Iterable[Event], *, all_nodes: bool = False) -> Setting:
+def setting(
+    events: Iterable[Event], *, all_nodes: bool = False, components: Collection[str] | None = None
+) -> Setting:
     """The setting of a record, out of all its events in order. Pure.
 
-    `all_nodes`: no node of the cluster is left out.
+    `all_nodes`: no node of the cluster is left out. `components`: the names of those that matter, for other
+    scenarios end theirs; None: all.
     """
     nodes: dict[str, list[NodeVersion]] = defaultdict(list)
     answers: dict[tuple[str, str], list[Event]] = defaultdict(list)
@@ -112,7 +115,8 @@ def setting(events: Iterable[Event], *, all_nodes: bool = False) -> Setting:
         elif event.source == Source.CLIENT and event.kind in _ANSWERS:
             answers[event.namespace, event.name].append(event)
         elif event.kind in _DOWN:
-            down.add(event.name)
+            if components is None or event.name in components:
+                down.add(event.name)
         elif event.kind in _UP and event.name in down:
             down.discard(event.name)
             quiet_since = event.mono

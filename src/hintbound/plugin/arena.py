@@ -118,6 +118,7 @@ class Arena(Acts):
             },
             without=self.nodes.scouts,
             nodes=self._stage.store.nodes(cluster=self.cluster),
+            components={state.name for state in (*self._stage.states, *self._states)},
         )
 
     def finished(self, verdict: Verdict, reason: str) -> None:

@@ -44,12 +44,14 @@ def found(
     schedulers: Collection[str],
     without: Collection[str],
     nodes: Sequence[Event] | None = None,
+    components: Collection[str] | None = None,
 ) -> Checked:
     """What the checks find in a whole record.
 
     `facts`: what is known of the components that made it. `schedulers`: the versions of those that
     took part. `without`: the uids of pods that only set the stage. `nodes`: what was seen of all nodes of
-    the cluster; None where only those of the record are known.
+    the cluster; None where only those of the record are known. `components`: the names of those that took
+    part; None: all.
     """
     pods = [life for life in lives(events) if life.uid not in without] if checks else []
     bare = Context(
@@ -60,7 +62,7 @@ def found(
         facts.versions,
         events,
         nominators=frozenset({Actor.NOMINATOR} if behaviour.judges_nominator else ()),
-        setting=_setting(events, nodes),
+        setting=_setting(events, nodes, components),
     )
     context = in_run(bare, behaviour=behaviour.id, cluster=cluster)
     findings, untold = judge(checks, pods, context)
@@ -105,10 +107,13 @@ class Sum:
         )
 
 
-def _setting(events: Sequence[Event], nodes: Sequence[Event] | None) -> Setting:
+def _setting(
+    events: Sequence[Event], nodes: Sequence[Event] | None, components: Collection[str] | None
+) -> Setting:
     """What surrounded the pods of a record, with all nodes of the cluster where they are known."""
     everything = {event.index: event for event in (*events, *(nodes or ()))}
-    return setting([everything[index] for index in sorted(everything)], all_nodes=nodes is not None)
+    in_turn = [everything[index] for index in sorted(everything)]
+    return setting(in_turn, all_nodes=nodes is not None, components=components)
 
 
 def _excuse(finding: Finding, behaviour: Behaviour, schedulers: Collection[str]) -> str:
