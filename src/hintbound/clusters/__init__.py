@@ -23,7 +23,7 @@ from hintbound.clusters.protocol import (
 from hintbound.clusters.spec import PROVIDERS, ClusterSpec, parse
 from hintbound.errors import CannotStart
 from hintbound.protocol import ComponentKind
-from hintbound.proxy import Rule
+from hintbound.proxy import Rule, Witness
 from hintbound.subjects import Subject
 
 __all__ = [
@@ -62,11 +62,12 @@ def open_cluster(
     subject: Subject | None = None,
     rules: Sequence[Rule] = (),
     flags: Mapping[ComponentKind, Sequence[str]] | None = None,
+    witness: Witness | None = None,
 ) -> Cluster:
     """A cluster that has not been started. `listener` is told of every turn in a component's life; `needs`
     are the capabilities that will be asked for; `subject` schedules in the place of kube-scheduler.
     `rules`: of fault proxies, which stand between the actors that they name and the apiserver. `flags`: more
-    of them per kind of component.
+    of them per kind of component. `witness`: is told of all that passes a proxy.
 
     Gets the programs that it needs, by download or build if need be: call it before an event loop runs.
     Raises CannotStart.
@@ -82,7 +83,7 @@ def open_cluster(
         existing = ExistingCluster(spec, name=name, logs=logs, listener=listener, subject=subject)
         existing.resolve()
         return existing
-    asked = Asked(name, logs, listener, frozenset(needs), subject, rules, flags or {})
+    asked = Asked(name, logs, listener, frozenset(needs), subject, rules, flags or {}, witness)
     if spec.provider not in PROVIDERS:
         return open_installed(spec, asked)
     options = asked.options()

@@ -13,7 +13,7 @@ from hintbound.clusters.spec import PROVIDERS, ClusterSpec, parse
 from hintbound.errors import CannotStart
 from hintbound.extensions import Extension, Group, named
 from hintbound.protocol import ComponentKind
-from hintbound.proxy import Rule
+from hintbound.proxy import Rule, Witness
 from hintbound.subjects import Subject
 
 
@@ -36,6 +36,8 @@ class Asked:
     """Of fault proxies, which are to stand between the actors that they name and the apiserver."""
     flags: Mapping[ComponentKind, Sequence[str]] = field(default_factory=dict)
     """Further flags per kind of component."""
+    witness: Witness | None = None
+    """Is told of all that passes a proxy."""
 
     def options(self) -> Options:
         """The same, as hintbound's own clusters take it."""
@@ -47,6 +49,7 @@ class Asked:
             subject=self.subject,
             rules=self.rules,
             flags=self.flags,
+            witness=self.witness,
         )
 
     def of_hintbound(self, spec: str) -> Cluster:
@@ -65,6 +68,7 @@ class Asked:
             subject=self.subject,
             rules=self.rules,
             flags=self.flags,
+            witness=self.witness,
         )
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from hintbound.kube.connection import Connection
 from hintbound.protocol import Actor, ComponentKind
-from hintbound.proxy import Book, FaultProxy, Rule, ServingAuthority
+from hintbound.proxy import Book, FaultProxy, Rule, ServingAuthority, Witness
 
 ACTORS: Final = (ComponentKind.SCHEDULER, ComponentKind.CONTROLLER_MANAGER, *Actor)
 """Who can stand behind one, by the name that rules have for it."""
@@ -24,11 +24,18 @@ JSON_ONLY: Final = {"contentType": "application/json", "acceptContentTypes": "ap
 class Proxies:
     """Of one cluster; nothing is listened on before `open`."""
 
-    def __init__(self, rules: Sequence[Rule], connect: Callable[[str, str], Connection]) -> None:
-        """`connect`: the way to a server (its URL) as an actor, without a proxy."""
+    def __init__(
+        self,
+        rules: Sequence[Rule],
+        connect: Callable[[str, str], Connection],
+        witness: Witness | None = None,
+    ) -> None:
+        """`connect`: the way to a server (its URL) as an actor, without a proxy. `witness`: is told of all
+        that passes."""
         self.book = Book()
         self.book.add(rules)
         self._connect = connect
+        self._witness = witness
         self._named = frozenset(actor for rule in rules for actor in rule.actors)
         self._authority = ServingAuthority()
         self._listening: dict[tuple[str, str], FaultProxy] = {}
@@ -51,6 +58,7 @@ class Proxies:
                 book=self.book,
                 authority=self._authority,
                 pass_identity=actor == MANY_IN_ONE,
+                witness=self._witness,
             )
             self._listening[actor, server] = await proxy.start()
         return self._listening[actor, server]

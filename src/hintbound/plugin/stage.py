@@ -25,7 +25,7 @@ from hintbound.clusters.protocol import (
 from hintbound.clusters.spec import ClusterSpec
 from hintbound.errors import CannotStart
 from hintbound.history.events import Kind, Source
-from hintbound.history.recorders import AuditRecorder, ClientRecorder, Recorder, WatchRecorder
+from hintbound.history.recorders import AuditRecorder, ClientRecorder, ProxyRecorder, Recorder, WatchRecorder
 from hintbound.history.store import Store
 from hintbound.kube.client import Client
 from hintbound.kube.errors import KubeError
@@ -77,6 +77,7 @@ class Stage:
             subject=subject,
             rules=mutant.rules if mutant else (),
             flags=mutant.flags if mutant else None,
+            witness=ProxyRecorder(store, cluster=name),
         )
         self.mutant = mutant
         if keep and (spec.is_there or not isinstance(self.cluster, Stays)):

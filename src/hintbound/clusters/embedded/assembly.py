@@ -58,7 +58,7 @@ class Assembly:
         self.components: dict[str, EmbeddedComponent] = {}
         self.apiserver_port = self.hold(options.apiserver_port)
         self.credentials = credentials or Credentials(folder)
-        self.proxies = Proxies(options.rules, self._way)
+        self.proxies = Proxies(options.rules, self._way, options.witness)
         self._static_token = secrets.token_urlsafe(24)
 
     def etcd(self) -> EmbeddedComponent:

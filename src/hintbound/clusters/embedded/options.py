@@ -9,7 +9,7 @@ from pathlib import Path
 from hintbound.clusters.embedded.process import Listener
 from hintbound.clusters.protocol import Capability
 from hintbound.protocol import ComponentKind
-from hintbound.proxy import Rule
+from hintbound.proxy import Rule, Witness
 from hintbound.subjects import Subject
 
 
@@ -32,5 +32,7 @@ class Options:
     listener: Listener = lambda _event, _process, _facts: None
     rules: Sequence[Rule] = ()
     """Of fault proxies, which stand between the actors that they name and the apiserver."""
+    witness: Witness | None = None
+    """Is told of all that passes a proxy."""
     flags: Mapping[ComponentKind, Sequence[str]] = field(default_factory=dict)
     """Further flags per kind; they replace ours of the same name."""
