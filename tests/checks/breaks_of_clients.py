@@ -33,7 +33,7 @@ def too_many(record: Record, *, seconds: Any = None, code: int = 429) -> None:
     record.asked("patch", subresource="status", user=NOMINATOR, code=code, body=hint("n1"))
     if seconds is not None:
         status = record.events[-1].data["responseStatus"]
-        status["details"] = {"retryAfterSeconds": seconds}
+        status |= {"status": "Failure", "details": {"retryAfterSeconds": seconds}}
 
 
 @breaks("conflict-rebuilds")
@@ -66,6 +66,13 @@ def put_brings_the_old_pod_back(record: Record) -> None:
 def impatient_by_the_audit_log(record: Record) -> None:
     too_many(record, seconds=7)
     record.hinted("n1")
+
+
+@breaks("retry-after-honoured")
+def impatient_with_fairness(record: Record) -> None:
+    too_many(record)
+    record.passes(-0.9)
+    too_many(record)
 
 
 @breaks("retry-after-honoured")

@@ -166,8 +166,8 @@ def writers_undo_each_other(record: Record) -> None:
 @breaks("hints-come-to-rest")
 def flapping(record: Record) -> None:
     for turn in range(MOST_IN_A_MINUTE + 1):
+        record.passes(-1.5)
         record.hinted(f"n{turn % 2}")
-    _quicker(record, 10)
 
 
 @breaks("lost-hint-not-repeated")

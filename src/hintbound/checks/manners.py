@@ -43,6 +43,10 @@ BURST: Final = 100
 """What kube-scheduler's client may send (KubeSchedulerConfiguration, clientConnection): who only hints needs
 no more."""
 
+_STATUS: Final = frozenset({"status", "reason", "message", "details"})
+"""What is logged of an answer that was a Status; of API Priority and Fairness (filters.tooManyRequests, plain
+text) and of the limit of requests in flight there is the code alone."""
+
 NO_RETRY_AFTER: Final = "how long to wait (Retry-After) is not in the record"
 
 
@@ -88,6 +92,8 @@ class _Exchange:
     told: str
     """What Retry-After said; empty where nothing tells."""
     proof: Proof
+    at_least: bool = False
+    """Whether that is only the least that it can have said."""
 
 
 def _exchanges(life: PodLife, context: Context) -> list[_Exchange]:
@@ -113,10 +119,12 @@ def _as_logged(request: Request) -> _Exchange:
     status = (request.event.data.get("responseStatus") or {}) if request.code in WAIT else {}
     details = status.get("details") if isinstance(status, dict) else None
     told = details.get("retryAfterSeconds") if isinstance(details, dict) else None
+    plain = request.code == HTTPStatus.TOO_MANY_REQUESTS and not _STATUS & status.keys()
+    told = 1 if plain else told
     same = (request.user, request.verb, request.subresource)
     ended = datetime.fromisoformat(request.completed or request.event.time).timestamp()
     began = asked_at(request).timestamp()
-    return _Exchange(same, began, ended, request.code, "" if told is None else str(told), request)
+    return _Exchange(same, began, ended, request.code, "" if told is None else str(told), request, plain)
 
 
 def _told_to_wait(life: PodLife, context: Context) -> bool:
@@ -134,7 +142,7 @@ def _told_to_wait(life: PodLife, context: Context) -> bool:
 )
 def retry_after_honoured(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
     """Source: kubernetes#26871, client-go#222. An audit log has the seconds only where the answer was a
-    Status that tells them; that of API Priority and Fairness is none."""
+    Status that tells them; that of API Priority and Fairness is none, and says 1 to 32."""
     exchanges = _exchanges(life, context)
     for position, refused in enumerate(exchanges):
         if refused.code not in WAIT:
@@ -147,8 +155,11 @@ def retry_after_honoured(life: PodLife, context: Context) -> Iterator[Violation 
             yield Unknown(NO_RETRY_AFTER)
         elif (waited := again.began - refused.ended) < wait - CLOCK:
             pod = f"pod {life.namespace}/{life.name}"
-            said = f"{refused.same[0]} tried {pod} again after {waited:.1f} s, and was told {wait:.0f} s"
+            told = f"{'at least ' if refused.at_least else ''}{wait:.0f} s"
+            said = f"{refused.same[0]} tried {pod} again after {waited:.1f} s, and was told {told}"
             yield Violation(said, (again.proof, refused.proof))
+        elif refused.at_least:
+            yield Unknown(NO_RETRY_AFTER)
 
 
 def _seconds(refused: _Exchange) -> Seconds | None:
