@@ -99,6 +99,7 @@ async def test_own_bearer_token_is_passed_on_where_the_proxy_has_no_identity() -
         (b"GET /api HTTP/1.1\r\n" + HOST + HOST + b"\r\n", 400),
         (b"GET http://other/api HTTP/1.1\r\n" + HOST + b"\r\n", 400),
         (b"GET /api HTTP/2.0\r\n" + HOST + b"\r\n", 400),
+        (b"GET /api HTTP/1.0\r\n" + HOST + b"\r\n", 505),
         (b"GET /a b HTTP/1.1\r\n" + HOST + b"\r\n", 400),
         (b"GET /api HTTP/1.1\r\n" + HOST + b"X : 1\r\n\r\n", 400),
         (b"GET /api HTTP/1.1\r\n" + HOST + b"X: 1\r\n 2\r\n\r\n", 400),
@@ -175,6 +176,60 @@ async def test_body_in_chunks_and_expect_continue(rules: tuple[dict[str, object]
 
         assert (await wire.head()).startswith("HTTP/1.1 200 ")
         assert b"".join(got) == b"abcde"
+        wire.close()
+
+
+async def test_connection_that_was_answered_before_it_had_the_body_is_not_used_again() -> None:
+    heard: list[bytes] = []
+    served: list[asyncio.Event] = []
+
+    async def hasty(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        served.append(asyncio.Event())
+        over = served[-1]
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            heard.append((await reader.readuntil(b"\r\n\r\n")).partition(b" HTTP")[0])
+            writer.write(b"HTTP/1.1 413 Large\r\nContent-Length: 0\r\n\r\n")
+            await reader.read()  # whatever else comes on this connection is taken for the body
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+        over.set()
+
+    server = await asyncio.start_server(hasty, "127.0.0.1", 0)
+    upstream = Connection(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+    async with (
+        FaultProxy(upstream, actor="x") as proxy,
+        Client(proxy.connection(), actor="x", user_agent="t", timeout=5) as client,
+    ):
+        tls, port = ssl.create_default_context(cadata=proxy.ca), int(proxy.url.rpartition(":")[2])
+        _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=tls)
+        writer.write(
+            b"POST /api HTTP/1.1\r\nContent-Length: 99999999\r\n"
+            + HOST
+            + f"Authorization: Bearer {proxy.token}\r\n\r\n".encode()
+            + b"x" * 1000
+        )
+        while len(heard) < 1:
+            await asyncio.sleep(0.005)
+        await client.request("GET", "/next")
+        writer.close()
+    server.close()
+    await asyncio.gather(*(over.wait() for over in served))
+
+    assert heard[:1] + heard[-1:] == [b"POST /api", b"GET /next"]
+
+
+async def test_connection_is_used_again_after_a_refusal_that_did_not_wait_for_the_body() -> None:
+    async with world({"name": "r", "match": {"verb": "create"}, "do": {"reply": {"status": 503}}}) as w:
+        wire = await w.connect()
+        for _ in range(3):
+            await wire.send("POST", "/api", headers={"Content-Length": "4"})
+            await asyncio.sleep(0.01)
+            await wire.raw(b"body")
+            head = await wire.head()
+            assert head.startswith("HTTP/1.1 503 ")
+            await wire.reader.readexactly(int(head.partition("Content-Length: ")[2].split("\r")[0]))
+        assert w.heard == []
         wire.close()
 
 

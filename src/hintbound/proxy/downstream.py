@@ -7,13 +7,12 @@ import hmac
 import socket
 import struct
 import time
-from collections import deque
-from collections.abc import AsyncIterator
 from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from hintbound.protocol import Seconds
+from hintbound.proxy.body import Body
 from hintbound.proxy.exchange import Exchange
 from hintbound.proxy.http import (
     LARGEST_HEAD,
@@ -28,6 +27,7 @@ from hintbound.proxy.http import (
     without_hop,
 )
 from hintbound.proxy.messages import Answer, Request, Reset, phrase, status_answer
+from hintbound.proxy.news import News
 from hintbound.proxy.relay import Relay
 from hintbound.proxy.target import Target, target
 from hintbound.proxy.tunnel import Tunnel
@@ -38,69 +38,31 @@ if TYPE_CHECKING:
 
 _ENOUGH: Final = 256 * 1024
 """Bytes that a client has sent ahead before no more is read of it."""
-LARGEST_BODY: Final = 16 * 1024 * 1024
-"""Bytes of a request that a rule may need whole; the apiserver takes 3 MiB."""
 _LINGER_NOT: Final = struct.pack("ii", 1, 0)
-_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
-
-
-class Body:
-    """A request's body as it comes."""
-
-    def __init__(self, connection: Downstream, framing: Framing, *, expected: bool) -> None:
-        self.framing = framing
-        self._connection = connection
-        self._expected = expected
-        self._pieces: deque[bytes] = deque()
-        self.size = 0
-        self._news = asyncio.Event()
-        self.broken: BadMessage | None = None
-
-    def feed(self, data: bytes) -> bytes:
-        """Take what belongs to it; gives the rest."""
-        try:
-            pieces, used = self.framing.feed(data)
-        except BadMessage as error:
-            self.broken = error
-            self._news.set()
-            return b""
-        self._pieces.extend(pieces)
-        self.size += sum(map(len, pieces))
-        self._news.set()
-        return data[used:]
-
-    async def pieces(self) -> AsyncIterator[bytes]:
-        """All of it. Raises BadMessage."""
-        if self._expected and not self.framing.done and not self._pieces:
-            self._connection.transport.write(_CONTINUE)
-        self._expected = False
-        while True:
-            while self._pieces:
-                piece = self._pieces.popleft()
-                self.size -= len(piece)
-                yield piece
-            if self.broken is not None:
-                raise self.broken
-            if self.framing.done:
-                return
-            self._connection.transport.resume_reading()
-            self._news.clear()
-            await self._news.wait()
-
-    async def whole(self) -> bytes:
-        """All of it at once. Raises BadMessage, also when it is too large."""
-        found: list[bytes] = []
-        size = 0
-        async for piece in self.pieces():
-            found.append(piece)
-            size += len(piece)
-            if size > LARGEST_BODY:
-                raise BadMessage(f"the body has more than {LARGEST_BODY} bytes", 413)
-        return b"".join(found)
 
 
 class Downstream(asyncio.Protocol):
     """One client's connection. It is also the Sink of exchanges that no rule is about."""
+
+    __slots__ = (
+        "_answering",
+        "_began",
+        "_body",
+        "_buffer",
+        "_fast",
+        "_keep_alive",
+        "_method",
+        "_news",
+        "_out",
+        "_paused",
+        "_proxy",
+        "_status",
+        "_target",
+        "_task",
+        "_tunnel",
+        "since",
+        "transport",
+    )
 
     def __init__(self, proxy: FaultProxy) -> None:
         self._proxy = proxy
@@ -111,8 +73,8 @@ class Downstream(asyncio.Protocol):
         self._tunnel: Tunnel | None = None
         self._out: list[bytes] = []
         self._keep_alive = True
-        self._writable = asyncio.Event()
-        self._writable.set()
+        self._paused = False
+        self._news = News()
         self._method = ""
         self._target: Target | None = None
         self._status = 0
@@ -132,7 +94,7 @@ class Downstream(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         """The client is gone: nobody wants the answer."""
         self._proxy.connections.discard(self)
-        self._writable.set()
+        self._news.ring()
         if self._fast is not None:
             self._fast.abort()
             self._passed("the client went away")
@@ -143,14 +105,15 @@ class Downstream(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """The client reads slowly."""
-        self._writable.clear()
+        self._paused = True
         upstream = self._fast or (self._tunnel.upstream if self._tunnel else None)
         if upstream is not None:
             upstream.transport.pause_reading()
 
     def resume_writing(self) -> None:
         """It has caught up."""
-        self._writable.set()
+        self._paused = False
+        self._news.ring()
         upstream = self._fast or (self._tunnel.upstream if self._tunnel else None)
         if upstream is not None:
             upstream.transport.resume_reading()
@@ -212,14 +175,13 @@ class Downstream(asyncio.Protocol):
             self._buffer = rest
             if self._straight(head, lines, about):
                 return
-        self._body = body = Body(
-            self, framing, expected=head.fields.get(b"expect", b"").lower() == b"100-continue"
-        )
-        if not framing.done:
-            rest = body.feed(rest)
         if framing.done:
-            self._buffer = self._buffer or rest
-        self._begin(self._serve(head, lines, about, body))
+            self._buffer = rest
+        else:
+            expected = head.fields.get(b"expect", b"").lower() == b"100-continue"
+            self._body = Body(self.transport, framing, expected=expected)
+            self._buffer = self._body.feed(rest)
+        self._begin(self._serve(head, lines, about, self._body))
 
     def _begin(self, work: Any) -> None:
         self._task = asyncio.ensure_future(work)
@@ -279,7 +241,7 @@ class Downstream(asyncio.Protocol):
 
     # The way past rules.
 
-    async def _serve(self, head: Head, lines: bytes, about: Target, body: Body) -> None:
+    async def _serve(self, head: Head, lines: bytes, about: Target, body: Body | None) -> None:
         exchange = self._exchange(head, about)
         try:
             if head.upgrade:
@@ -287,21 +249,19 @@ class Downstream(asyncio.Protocol):
                 return
             seeing, reading = exchange.seeing(), exchange.reading()
             request = Request(head.method, head.path, Fields.of(lines))
-            if body.framing.done and not body.size:
-                pass
-            elif any(tally.rule.needs_body for tally in seeing):
+            if body is not None and any(tally.rule.needs_body for tally in seeing):
                 request.body = await body.whole()
-            else:
+            elif body is not None:
                 length = head.fields.get(b"content-length")
                 request.body, request.length = body.pieces(), None if length is None else int(length)
             answer = await exchange.run(request, seeing, reading)
             self._status = answer.status
+            if body is not None and not await body.skip():
+                self._keep_alive = False
             if about.verb == "watch" and answer.status == 200 and not isinstance(answer.body, bytes):
                 await self._watch(exchange, answer)
             else:
                 await self._answer(answer)
-            if not body.framing.done:
-                self._keep_alive = False
             self._passed("", exchange)
         except Reset:
             self._passed("reset", exchange)
@@ -331,15 +291,12 @@ class Downstream(asyncio.Protocol):
 
     async def _answer(self, answer: Answer) -> None:
         """Send an answer; its body whole, or as it comes."""
-        whole = isinstance(answer.body, bytes)
         length = len(answer.body) if isinstance(answer.body, bytes) else answer.length
         if self._method == "HEAD":
             length = answer.length
         bodiless = self._method == "HEAD" or answer.status in (204, 304)
         chunked = length is None and not bodiless
         self._head(answer, length=None if bodiless and not length else length, chunked=chunked)
-        if bodiless:
-            answer.give_up() if not whole and self._method != "HEAD" else None
         if isinstance(answer.body, bytes):
             self._out.append(answer.body if not bodiless else b"")
         else:
@@ -370,8 +327,8 @@ class Downstream(asyncio.Protocol):
 
     async def drain(self) -> None:
         """Wait until the client has taken enough. Raises ConnectionError."""
-        if not self._writable.is_set():
-            await self._writable.wait()
+        while self._paused and not self.transport.is_closing():
+            await self._news.wait()
         if self.transport.is_closing():
             raise ConnectionResetError("the client went away")
 

@@ -85,7 +85,7 @@ class RequestHeads:
     def __init__(self, *, without: tuple[bytes, ...] = ()) -> None:
         """`without`: fields that are not sent on."""
         self._without = without
-        self._known: dict[tuple[bytes, bytes], tuple[Mapping[bytes, bytes], bool, bytes]] = {}
+        self._known: dict[bytes, tuple[Mapping[bytes, bytes], bool, bytes]] = {}
 
     def read(self, raw: bytes) -> tuple[Head, bytes]:
         """What stands before the empty line, and the lines that are sent on, joined. Raises BadMessage."""
@@ -95,13 +95,15 @@ class RequestHeads:
         if found is None:
             raise BadMessage("the request line is none, or its target is no path")
         method, path, minor = found.groups()
-        known = self._known.get((rest, minor))
+        if minor == b"0":
+            raise BadMessage("HTTP/1.0 knows no chunks, and is not spoken here", 505)
+        known = self._known.get(rest)
         if known is None:
-            known = self._look(rest, minor)
+            known = self._look(rest)
         fields, keep_alive, sent_on = known
         return Head(fields, rest, keep_alive, method.decode(), path.decode("latin-1")), sent_on
 
-    def _look(self, rest: bytes, minor: bytes) -> tuple[Mapping[bytes, bytes], bool, bytes]:
+    def _look(self, rest: bytes) -> tuple[Mapping[bytes, bytes], bool, bytes]:
         if _FIELDS.fullmatch(rest) is None:
             raise BadMessage("a field is malformed")
         fields: dict[bytes, bytes] = {}
@@ -109,14 +111,14 @@ class RequestHeads:
             name, _, value = one.partition(b":")
             name, value = name.lower(), value.strip(b" \t")
             fields[name] = value if name not in fields else fields[name] + b"," + value
-        if minor == b"1" and (b"host" not in fields or b"," in fields[b"host"]):
+        if b"host" not in fields or b"," in fields[b"host"]:
             raise BadMessage("there is not exactly one Host")
-        head = Head(fields, rest, _keeps_alive(fields, minor))
+        head = Head(fields, rest, _keeps_alive(fields, b"1"))
         found = fields, head.keep_alive, b"\r\n".join(head.end_to_end(*self._without))
         if len(rest) < _LARGEST_KNOWN:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            self._known[rest, minor] = found
+            self._known[rest] = found
         return found
 
 

@@ -50,7 +50,7 @@ class Relay:
         self._seen: set[Tally] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
-        self._closing: asyncio.Future[None] | None = None
+        self._give_up: Callable[[], None] = lambda: None
 
     async def run(self, actor: str, answer: Answer) -> None:
         """Pass all events on until the watch ends. Raises Lost, ConnectionError, BadMessage, Reset."""
@@ -58,21 +58,16 @@ class Relay:
         self.json = "json" in kind
         if answer.fields.get("Content-Encoding"):
             self.json = False
-        self._closing = asyncio.get_running_loop().create_future()
+        self._give_up = answer.give_up
         self._choose(actor)
         unlisten = self._book.listen(lambda: self._choose(actor))
-        body = cast(AsyncIterator[bytes], answer.body)
-        reading = asyncio.ensure_future(self._pass_on(body))
         try:
-            await asyncio.wait((reading, self._closing), return_when=asyncio.FIRST_COMPLETED)
-            if reading.done():
-                reading.result()
+            await self._pass_on(cast(AsyncIterator[bytes], answer.body))
         finally:
             unlisten()
-            for task in (reading, *self._tasks):
+            for task in self._tasks:
                 task.cancel()
             answer.give_up()
-            await asyncio.gather(reading, *self._tasks, return_exceptions=True)
 
     async def _pass_on(self, body: AsyncIterator[bytes]) -> None:
         splitter = Splitter(json=self.json)
@@ -180,8 +175,7 @@ class Relay:
     def close(self) -> None:
         """See Stream."""
         self._closed = True
-        if self._closing is not None and not self._closing.done():
-            self._closing.set_result(None)
+        self._give_up()
 
 
 def _identity(event: Event) -> tuple[str, str]:

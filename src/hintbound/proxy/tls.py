@@ -7,16 +7,28 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 import ssl
 from typing import Any, Final, cast
 
 from hintbound.protocol import Seconds
 
 _HANDSHAKE_LIMIT: Final[Seconds] = 15.0
+_QUIET: Final = 30
+"""Seconds of silence before the other side is asked whether it is there."""
 _RECORDS: Final = 256 * 1024
 """Bytes that are asked for at once; a record has 16 KiB at most."""
 _SLICE: Final = 16 * 1024
 """Bytes that are given to OpenSSL at once."""
+
+
+def keep_alive(transport: asyncio.Transport) -> None:
+    """Have the kernel notice that the other side vanished without a word."""
+    raw = transport.get_extra_info("socket")
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if hasattr(socket, "TCP_KEEPIDLE"):
+        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _QUIET)
+        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _QUIET // 3)
 
 
 class Tls(asyncio.Protocol):
@@ -24,6 +36,22 @@ class Tls(asyncio.Protocol):
 
     `app` hears of the connection when the handshake is done. `ready` comes true then, or has why it failed.
     """
+
+    __slots__ = (
+        "_app",
+        "_broken",
+        "_closing",
+        "_ended",
+        "_in",
+        "_late",
+        "_out",
+        "_paused",
+        "_pieces",
+        "_raw",
+        "_ready",
+        "_shaken",
+        "_ssl",
+    )
 
     def __init__(
         self,
@@ -48,6 +76,7 @@ class Tls(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin the handshake."""
         self._raw = cast(asyncio.Transport, transport)
+        keep_alive(self._raw)
         self._late = asyncio.get_running_loop().call_later(_HANDSHAKE_LIMIT, self._raw.abort)
         self._shake()
 
@@ -160,6 +189,7 @@ class Tls(asyncio.Protocol):
         self._flush()
         if self._late is not None:
             self._late.cancel()
+            self._late = None
         self._app.connection_made(cast(asyncio.Transport, self))
         if self._ready is not None and not self._ready.done():
             self._ready.set_result(None)

@@ -24,6 +24,7 @@ from hintbound.proxy.http import (
     answer_head,
 )
 from hintbound.proxy.messages import Answer, Request
+from hintbound.proxy.news import News
 from hintbound.proxy.tls import Tls
 
 _CONNECT_LIMIT: Final[Seconds] = 10.0
@@ -64,6 +65,19 @@ class Sink(Protocol):
 class Upstream(asyncio.Protocol):
     """One connection."""
 
+    __slots__ = (
+        "_buffer",
+        "_framing",
+        "_method",
+        "_pool",
+        "_reusable",
+        "_sending",
+        "_sink",
+        "blocked",
+        "idle_since",
+        "transport",
+    )
+
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
         self._sink: Sink | None = None
@@ -71,6 +85,7 @@ class Upstream(asyncio.Protocol):
         self._method = ""
         self._buffer = b""
         self._reusable = True
+        self._sending = False
         self.blocked = False
         """Whether more is written than has left."""
         self.idle_since: Seconds = 0.0
@@ -80,14 +95,15 @@ class Upstream(asyncio.Protocol):
         """The connection is there."""
         self.transport = cast(asyncio.Transport, transport)  # uvloop's are like it, and no instances of it
 
-    def begin(self, method: str, data: bytes, sink: Sink) -> None:
-        """Send a request's head, with its body or the beginning of it."""
-        self._sink, self._method, self._framing = sink, method, None
+    def begin(self, method: str, data: bytes, sink: Sink, *, whole: bool = True) -> None:
+        """Send a request's head, with its body or, where it is not `whole`, the beginning of it."""
+        self._sink, self._method, self._framing, self._sending = sink, method, None, not whole
         self.transport.write(data)
 
-    def end_early(self) -> None:
-        """The request was not sent whole: nothing more can be asked on this connection."""
-        self._reusable = False
+    def sent(self) -> None:
+        """The request is whole now. Answered before that, the connection cannot be used again: the next one
+        would be taken for what is missing of the body."""
+        self._sending = False
 
     def take_over(self, sink: Sink) -> bytes:
         """Let somebody else have what comes from now on, unread: a tunnel. Gives what came already."""
@@ -144,7 +160,7 @@ class Upstream(asyncio.Protocol):
             sink.data(data if used == len(data) else data[:used], pieces)
             data = data[used:]
         if framing.done:
-            self._reusable = self._reusable and not data
+            self._reusable = self._reusable and not data and not self._sending
             self._sink = self._framing = None
             self._pool.release(self, reusable=self._reusable)
             sink.ended()
@@ -293,16 +309,18 @@ class Pool:
 class Waiting:
     """A Sink for whoever awaits an answer."""
 
+    __slots__ = ("_ended", "_lost", "_news", "_pieces", "_size", "head", "upgrade", "upstream")
+
     def __init__(self) -> None:
         self.head: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self.upstream: Upstream | None = None
         self.upgrade = b""
         """The protocol that the apiserver has switched to."""
-        self._pieces: deque[bytes] = deque()
+        self._pieces: list[bytes] = []
         self._size = 0
         self._ended = False
         self._lost = ""
-        self._news = asyncio.Event()
+        self._news = News()
 
     def begun(self, upstream: Upstream, head: Head, framing: Framing, raw: bytes) -> None:
         """See Sink."""
@@ -320,16 +338,16 @@ class Waiting:
 
     def data(self, raw: bytes, pieces: list[bytes]) -> None:
         """See Sink."""
-        self._pieces.extend(pieces)
+        self._pieces += pieces
         self._size += sum(map(len, pieces))
         if self._size > _ENOUGH and self.upstream is not None:
             self.upstream.transport.pause_reading()
-        self._news.set()
+        self._news.ring()
 
     def ended(self) -> None:
         """See Sink."""
         self._ended, self.upstream = True, None
-        self._news.set()
+        self._news.ring()
 
     def lost(self, why: str) -> None:
         """See Sink."""
@@ -337,31 +355,31 @@ class Waiting:
         if not self.head.done():
             self.head.set_exception(Lost(why))
             self.head.exception()  # seen: who sends may have given up meanwhile
-        self._news.set()
+        self._news.ring()
 
     def flush(self) -> None:
         """See Sink."""
 
     def writable(self) -> None:
         """See Sink."""
-        self._news.set()
+        self._news.ring()
 
     def give_up(self) -> None:
         """Nobody wants the rest."""
-        upstream, self.upstream = self.upstream, None
+        upstream, self.upstream, self._ended = self.upstream, None, True
         if upstream is not None:
             upstream.abort()
+        self._news.ring()
 
     async def until_writable(self, upstream: Upstream) -> None:
         """Wait while the apiserver reads slowly, but no longer than it has not answered."""
         while upstream.blocked and not self.head.done():
-            self._news.clear()
             await self._news.wait()
 
     async def _body(self) -> AsyncIterator[bytes]:
         while True:
             while self._pieces:
-                piece = self._pieces.popleft()
+                piece = self._pieces.pop(0)
                 self._size -= len(piece)
                 yield piece
             if self._lost:
@@ -370,7 +388,6 @@ class Waiting:
                 return
             if self.upstream is not None:
                 self.upstream.transport.resume_reading()
-            self._news.clear()
             await self._news.wait()
 
 
@@ -399,12 +416,12 @@ async def _sent(pool: Pool, upstream: Upstream, request: Request, upgrade: bytes
     if isinstance(request.body, bytes):
         upstream.begin(request.method, head + request.body, waiting)
         return
-    upstream.begin(request.method, head, waiting)
+    upstream.begin(request.method, head, waiting, whole=False)
     async for piece in request.body:
         if waiting.head.done():  # answered before it has heard all
-            upstream.end_early()
             return
         upstream.transport.write(piece if length is not None else b"%x\r\n%b\r\n" % (len(piece), piece))
         await waiting.until_writable(upstream)
     if length is None:
         upstream.transport.write(b"0\r\n\r\n")
+    upstream.sent()
