@@ -282,7 +282,8 @@ def _put_back(life: PodLife, sent: tuple[Request, Request], old: PodVersion, new
     first, again = sent
     if again.verb == "update" and isinstance(again.body, dict):
         was, now = old.object.get("status", {}), new.object.get("status", {})
-        status = again.body.get("status") or {}
+        status = again.body.get("status")
+        status = status if isinstance(status, dict) else {}
         keys = (k for k in status if k in now and status[k] == was.get(k) and status[k] != now[k])
         return ", ".join(sorted(keys))
     if not decision_sent(again) or decision_sent(again) != decision_sent(first):

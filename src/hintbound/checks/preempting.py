@@ -132,7 +132,8 @@ def victims(lives: Sequence[PodLife], context: Context) -> Iterator[tuple[PodLif
 
 
 def priority(life: PodLife) -> int | None:
-    """`spec.priority`; None where no version of it was seen."""
+    """`spec.priority`; None where no version of it was seen, or it says nothing that is one."""
     if not life.versions:
         return None
-    return int(life.versions[0].object.get("spec", {}).get("priority") or 0)
+    said = life.versions[0].object.get("spec", {}).get("priority", 0)
+    return said if type(said) is int else None
