@@ -280,7 +280,7 @@ def lives_of(*audits: dict[str, Any]) -> list[tuple[str, list[str]]]:
         Event(i, e["stageTimestamp"], 0.0, Source.AUDIT, **audit_lines.event_fields(e))
         for i, e in enumerate(audits)
     ]
-    found = audit_lives.lives_of(filter(None, map(Request.of, events)))
+    found = audit_lives.lives_of(list(filter(None, map(Request.of, events))))
     return [(life.uid, [request.audit_id for request in life.requests]) for life in found]
 
 

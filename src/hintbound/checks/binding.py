@@ -15,6 +15,8 @@ from hintbound.history.writers import Request
 from hintbound.protocol import CLEARING_NOMINATED_NODE_NAME_AFTER_BINDING as CLEARING
 from hintbound.protocol import ComponentKind, Severity
 
+UNSEEN = Unknown(NO_ANSWERS)
+UNGATED = Unknown(f"nobody tells whether the gate {CLEARING} is on (say --gate {CLEARING}=true or =false)")
 NO_NODE = "the node that a pod was bound to is not in the record"
 
 
@@ -39,6 +41,11 @@ def _was_bound(life: PodLife, context: Context) -> bool:
 def _on_a_node(life: PodLife, context: Context) -> bool:
     """Whether it was seen on a node, or would have been in a log that keeps answers: after some bindings
     nobody asks anything more of a pod."""
+    return _may_be_on_a_node(life)
+
+
+@once
+def _may_be_on_a_node(life: PodLife) -> bool:
     return life.bound is not None or any(untold(r, answer=True) for r in bindings(life))
 
 
@@ -58,11 +65,9 @@ def _bound_and_clears(life: PodLife, context: Context) -> bool:
 def never_both(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
     """Source: KEP-5278; measured C1 on 1.34 to 1.37. What was bound before the gate came keeps its hint."""
     if context.gate(ComponentKind.APISERVER, CLEARING) is None:
-        yield Unknown(
-            f"nobody tells whether the gate {CLEARING} is on (say --gate {CLEARING}=true or =false)"
-        )
+        yield UNGATED
     elif life.bound is None:
-        yield Unknown(NO_ANSWERS)
+        yield UNSEEN
     else:
         both = next((v for v in life.versions if v.node_name and v.nominated_node_name), None)
         if both is not None:
@@ -81,7 +86,7 @@ def node_name_stays(life: PodLife, context: Context) -> Iterator[Violation | Unk
     """Source: the API; a binding to another node is answered 409."""
     bound = life.bound
     if bound is None:
-        yield Unknown(NO_ANSWERS)
+        yield UNSEEN
         return
     later = life.versions[life.versions.index(bound) :]
     moved = next((v for v in later if v.node_name != bound.node_name), None)
@@ -158,7 +163,7 @@ def _uid_sent(binding: Request) -> str:
 def scheduled_stays_true(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
     """Source: kubernetes#139417: a late failure of an attempt overwrites what the binding said."""
     if life.bound is None:
-        yield Unknown(NO_ANSWERS)
+        yield UNSEEN
         return
     before: PodVersion | None = None
     for version in life.versions:

@@ -116,9 +116,13 @@ def add_life(found: Tally, life: PodLife, context: Context) -> bool:
         if check.without_setting and context.setting is None:
             found.unknowns[check.without_setting] += 1
         elif check.each is not None:
-            _take(found, check.each(life, context))
+            for told in check.each(life, context):
+                if type(told) is Unknown:
+                    found.unknowns[told.reason] += 1
+                else:
+                    _take(found, (told,))
     except Exception as error:
-        _crashed(found, error)
+        crashed(found, error)
         return False
     found.judged += 1
     return True
@@ -141,18 +145,19 @@ def crashes_of(found: Tally) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        _crashed(found, error)
+        crashed(found, error)
 
 
 def _take(found: Tally, given: Iterable[object]) -> None:
-    for told in map(checked, given):
-        if isinstance(told, Unknown):
-            found.unknowns[told.reason] += 1
-        else:
-            found.violations += 1
-            found.shown.append(told)
-            if len(found.shown) > 2 * MOST_SHOWN:
-                found.shown = _earliest(found.shown)
+    for told in given:
+        sure = checked(told)
+        if isinstance(sure, Unknown):
+            found.unknowns[sure.reason] += 1
+            continue
+        found.violations += 1
+        found.shown.append(sure)
+        if len(found.shown) > 2 * MOST_SHOWN:
+            found.shown = _earliest(found.shown)
 
 
 def _earliest(shown: Iterable[Violation]) -> list[Violation]:
@@ -160,7 +165,8 @@ def _earliest(shown: Iterable[Violation]) -> list[Violation]:
     return sorted(shown, key=lambda violation: (violation.time, violation.said))[:MOST_SHOWN]
 
 
-def _crashed(found: Tally, error: Exception) -> None:
+def crashed(found: Tally, error: Exception) -> None:
+    """Note that a check crashed, and where: of what it was given it cannot tell."""
     why = " ".join(str(error).split())
     place = line_of(error, lambda frame: True)
     found.unknowns[f"the check crashed: {place}: {type(error).__name__}: {why}"] += 1

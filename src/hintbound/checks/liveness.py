@@ -48,6 +48,7 @@ def _waited_long(life: PodLife, context: Context) -> bool:
     "fitting-pod-is-bound",
     must=f"No pod waits longer than {WAITS_AT_MOST:.0f} s while it fits on a node and nothing is broken.",
     concerns=_waited_long,
+    needs=Trait.UNBOUND,
     about="pods that waited long",
     without_setting=NO_NODES,
 )

@@ -60,7 +60,7 @@ class Unknown:
 
     def __post_init__(self) -> None:
         """Raises ValueError for one without words."""
-        if not self.reason.strip():
+        if not self.reason or self.reason.isspace():
             raise ValueError("what is unknown needs a reason")
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Trait(IntFlag):
-    """Each says that there is one such thing at least."""
+    """Each says that there is one such thing at least, but the last."""
 
     BOUND = 1
     """A binding that was answered with yes, or a version on a node."""
@@ -28,13 +28,19 @@ class Trait(IntFlag):
     DELETED_BY_SCHEDULER = 32
     """A DELETE by a scheduler."""
     REFUSED = 64
-    """A request that was answered with an error."""
+    """A request by a nominator or a scheduler that was answered with an error."""
     DEMANDED = 128
     """A request that names a resourceVersion."""
+    UNBOUND = 256
+    """Neither a binding that was answered with yes nor a version on a node."""
 
 
 Glance = dict[tuple[str, str, str, int], int]
 """What was seen before: the traits of requests with this verb, subresource, user and code."""
+
+
+_HINTED, _BOUND, _UNBOUND = int(Trait.HINTED), int(Trait.BOUND), int(Trait.UNBOUND)  # flags add slowly
+_HINT_SENT, _DEMANDED = int(Trait.HINT_SENT), int(Trait.DEMANDED)
 
 
 def traits_of(life: PodLife, context: Context, known: Glance) -> int:
@@ -47,15 +53,15 @@ def traits_of(life: PodLife, context: Context, known: Glance) -> int:
             own = known[key] = _traits(request, context)
         bits |= own
         if request.hint is not None:
-            bits |= Trait.HINT_SENT
+            bits |= _HINT_SENT
         if request.sent_rv or request.named_rv:
-            bits |= Trait.DEMANDED
+            bits |= _DEMANDED
     for version in life.versions:
         if version.nominated_node_name:
-            bits |= Trait.HINTED
+            bits |= _HINTED
         if version.node_name:
-            bits |= Trait.BOUND
-    return int(bits)
+            bits |= _BOUND
+    return bits if bits & _BOUND else bits | _UNBOUND
 
 
 def _traits(request: Request, context: Context) -> int:
@@ -69,6 +75,6 @@ def _traits(request: Request, context: Context) -> int:
             bits |= Trait.STATUS_BY_SCHEDULER
         if request.verb == "delete":
             bits |= Trait.DELETED_BY_SCHEDULER
-    if not request.succeeded:
+    if not request.succeeded and request.user in context.nominators | context.schedulers:
         bits |= Trait.REFUSED
     return int(bits)

@@ -186,13 +186,22 @@ class Worker:
             tally = tallies[position]
             concerned = may_concern and judging.add_life(tally, life, context)
             if apart:
-                with judging.crashes_of(tally):
-                    units.update(_units(tally.check, life, context, concerned=concerned))
-                    if tally.check.units is not None:
-                        latest(told[tally.check.name], tally.check.units.tells(life, context))
+                self._put_aside(tally, life, units, told, concerned=concerned)
         for unit in units:
             row = _row(unit, life)
             self._units.add(_hash(unit, "") % self._units.partitions, row, len(life.requests))
+
+    def _put_aside(
+        self, tally: Tally, life: PodLife, units: set[str], told: Told, *, concerned: bool
+    ) -> None:
+        """Find out where else, and by whom, a life must be seen."""
+        check = tally.check
+        try:
+            units |= _units(check, life, self._context, concerned=concerned)
+            if check.units is not None:
+                latest(told[check.name], check.units.tells(life, self._context))
+        except Exception as error:
+            judging.crashed(tally, error)
 
     def _plan(self, traits: int) -> list[tuple[int, bool, bool]]:
         """Which checks lives with these traits may concern, and for which they may be put aside."""

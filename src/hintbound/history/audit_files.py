@@ -21,7 +21,7 @@ from hintbound.history.audit_lines import LONGEST_LINE
 
 STDIN: Final = "-"
 
-_BLOCK: Final = 1 << 20
+_BLOCK: Final = 1 << 18
 _GZIP: Final = (".gz",)
 _ZSTD: Final = (".zst", ".zstd")
 _TOO_LONG: Final = f"longer than {LONGEST_LINE >> 20} MiB"

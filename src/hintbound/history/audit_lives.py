@@ -8,24 +8,24 @@ requests and, where answers were logged, the versions that they show; a binding 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
+from typing import Final
 
 from hintbound.history.join import AnsweredVersion, PodLife
 from hintbound.history.writers import Request
 
 
-def distinct(requests: Iterable[Request]) -> list[Request]:
+def distinct(requests: Sequence[Request]) -> Sequence[Request]:
     """Requests, each once: the files of several apiservers, and copies of files, overlap."""
-    found: dict[str, Request] = {}
-    unknown = []
-    for request in requests:
-        if request.audit_id:
-            found.setdefault(request.audit_id, request)
-        else:
-            unknown.append(request)
-    return [*found.values(), *unknown]
+    found = {request.audit_id: request for request in requests if request.audit_id}
+    if len(found) == len(requests):
+        return requests
+    return [*found.values(), *(request for request in requests if not request.audit_id)]
+
+
+_MOMENT: Final = itemgetter(0, 1)
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class _Open:
 
 
 def lives_of(
-    requests: Iterable[Request], *, cluster: str = "", namespace: str = "", name: str = ""
+    requests: Sequence[Request], *, cluster: str = "", namespace: str = "", name: str = ""
 ) -> list[PodLife]:
     """The lives in one part, the answered writes to one namespace and name, in the order of their
     beginnings. Pure: in whatever order the requests are given.
@@ -47,13 +47,17 @@ def lives_of(
     Refused requests belong to the life during which they were asked. A part without a successful write has
     none.
     """
-    timed = [(_when(request), request.audit_id, request) for request in distinct(requests)]
-    timed.sort(key=itemgetter(0, 1))
+    # A create counts from when it came: others act on the pod before its answer is logged.
+    timed = [
+        (r.received if r.verb == "create" and not r.subresource else r.completed, r.audit_id, r)
+        for r in distinct(requests)
+    ]
+    timed.sort(key=_MOMENT)
     found: list[_Open] = []
     by_uid: dict[str, _Open] = {}
     life: _Open | None
     for _, _, request in timed:
-        uid, succeeded = request.uid, request.succeeded
+        uid, succeeded = request.uid, 200 <= request.code < 300
         life = by_uid.get(uid) if uid else None
         if life is None:
             life = found[-1] if found and not (succeeded and _begins(request, found[-1])) else None
@@ -71,12 +75,6 @@ def lives_of(
         for life in found
         if life.happened
     ]
-
-
-def _when(request: Request) -> str:
-    """A create counts from when it came: others act on the pod before its answer is logged."""
-    made = request.verb == "create" and not request.subresource
-    return request.received if made else request.completed
 
 
 def _begins(request: Request, before: _Open) -> bool:

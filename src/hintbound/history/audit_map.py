@@ -6,7 +6,7 @@ an event, a flaw) `audit_lines` looks at slowly.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -21,6 +21,10 @@ from hintbound.history.audit_shape import Answer, Audit, Sent, decoded, envelope
 from hintbound.history.events import Kind
 from hintbound.history.writers import WRITES, hint_in, tried_only
 
+Alike = tuple[Any, ...]
+"""Verb, subresource, resource, user, user agent, level and code: many requests have them all alike."""
+
+_MOST_KINDS: Final = 50_000
 _COMPLETE: Final = str(Kind.RESPONSE_COMPLETE)
 _API: Final = ("", AUDIT_API)
 _NO_BODY: Final = Sent()
@@ -46,10 +50,14 @@ class Mapper:
     """The file whose bytes the lines are; None: each event that matters is kept."""
     keep: Keep
     found: Found = field(default_factory=Found)
-    names: dict[str, str] = field(default_factory=dict)
-    """Strings that come again and again, each once."""
+    kinds: dict[Alike, Alike] = field(default_factory=dict)
+    """What rows share, each once."""
+    chooses: bool = field(init=False)
 
-    def rows(self, lines: Iterable[bytes], number: int, offset: int) -> list[Row]:
+    def __post_init__(self) -> None:
+        self.chooses = not self.wanted.everything
+
+    def rows(self, lines: Sequence[bytes], number: int, offset: int) -> list[Row]:
         """The writes to pods in lines, of which the first is the `number`th of its range and begins at
         `offset`."""
         rows: list[Row] = []
@@ -116,7 +124,6 @@ class Mapper:
         pod. Raises Unreadable."""
         target, answer, body = audit.objectRef, audit.responseObject, audit.requestObject
         sent = body if type(body) is Sent else _NO_BODY
-        names = self.names
         name, uid, rv, pod, sent_rv, hint = target.name, target.uid, "", None, "", None
         demanded = ""
         if answer is not None and answer.kind == "Pod":
@@ -136,7 +143,7 @@ class Mapper:
                             break
                 node = answer.spec.nodeName
                 pod = (
-                    names.setdefault(node, node),
+                    node,
                     hinted,
                     metadata.deletionTimestamp or "",  # type: ignore[union-attr]
                     scheduled,
@@ -155,7 +162,7 @@ class Mapper:
             completed = stamped(audit.stageTimestamp)
         except ValueError:
             raise audit_lines.Unreadable(audit_lines.STRANGE) from None
-        if not self.wanted.has(target.namespace, completed):
+        if self.chooses and not self.wanted.has(target.namespace, completed):
             return None
         if completed > self.found.last:
             self.found.last = completed
@@ -164,28 +171,32 @@ class Mapper:
             return None
         if audit.annotations is not None and audit.annotations.truncated == "true":
             flags |= TRUNCATED
-        if sent.dryRun or tried_only(audit.requestURI):
+        if sent.dryRun or ("dryRun" in audit.requestURI and tried_only(audit.requestURI)):
             flags |= DRY_RUN
-        if len(names) > 50_000:
-            names.clear()
-        share = names.setdefault
-        resource, subresource = target.resource, target.subresource
-        full = f"{resource}/{subresource}" if subresource else resource
+        kinds = self.kinds
+        kind = (
+            audit.verb,
+            target.subresource,
+            target.resource,
+            audit.user.username,
+            audit.userAgent,
+            audit.level,
+            audit.responseStatus.code,
+        )
+        shared = kinds.get(kind)
+        if shared is None:
+            if len(kinds) > _MOST_KINDS:
+                kinds.clear()
+            shared = kinds[kind] = _told(kind)
         return (
-            share(target.namespace, target.namespace),
+            target.namespace,
             name,
-            share(audit.verb, audit.verb),
-            "binding" if resource == "bindings" else share(subresource, subresource),
-            share(full, full),
+            shared,
             uid or demanded,
             audit.requestReceivedTimestamp,
             completed,
-            share(audit.user.username, audit.user.username),
-            share(audit.userAgent, audit.userAgent),
             audit.requestURI,
             audit.auditID,
-            share(audit.level, audit.level),
-            audit.responseStatus.code,
             flags,
             target.uid,
             target.resourceVersion,
@@ -196,6 +207,13 @@ class Mapper:
             self.within,
             number,
         )
+
+
+def _told(kind: Alike) -> Alike:
+    """The same with the resource as a person reads it, and a binding by its name."""
+    verb, subresource, resource, *others = kind
+    full = f"{resource}/{subresource}" if subresource else resource
+    return (verb, "binding" if resource == "bindings" else subresource, full, *others)
 
 
 def _hint(body: Any) -> str | None:

@@ -20,7 +20,8 @@ from hintbound.history.writers import Request, Shown
 from hintbound.protocol import Seconds
 
 Row = tuple[Any, ...]
-"""The fields of a LoggedRequest without its shelf, in their order."""
+"""The fields of a LoggedRequest without its shelf, in their order; those from `verb` to `code` are a tuple of
+their own, which many rows share."""
 
 TRUNCATED, DRY_RUN, BODY_IS_JUNK = 1, 2, 4
 """Bits of `flags`."""
@@ -69,15 +70,15 @@ class LoggedRequest(msgspec.Struct, Request, gc=False, eq=False):
     verb: str
     subresource: str
     resource: str
+    user: str
+    user_agent: str
+    level: str
+    code: int
     uid: str
     received: str
     completed: str
-    user: str
-    user_agent: str
     uri: str
     audit_id: str
-    level: str
-    code: int
     flags: int
     named_uid: str
     named_rv: str
@@ -161,12 +162,13 @@ class LoggedRequest(msgspec.Struct, Request, gc=False, eq=False):
 def logged(row: Row, shelf: Shelf) -> LoggedRequest:
     """The request that a row tells of."""
     make: Callable[..., LoggedRequest] = LoggedRequest
-    return make(*row, shelf)
+    return make(row[0], row[1], *row[2], *row[3:], shelf)
 
 
 def row_of(request: LoggedRequest) -> Row:
     """The row that tells of a request."""
-    return msgspec.structs.astuple(request)[:-2]
+    values = msgspec.structs.astuple(request)
+    return (*values[:2], values[2:9], *values[9:-2])
 
 
 def _loaded(text: bytes) -> dict[str, Any]:

@@ -188,7 +188,10 @@ class PodLife:
     @property
     def bound(self) -> PodVersion | None:
         """The first version on a node."""
-        return next((version for version in self.versions if version.node_name), None)
+        if "bound" not in self.memo:
+            self.memo["bound"] = next((version for version in self.versions if version.node_name), None)
+        found: PodVersion | None = self.memo["bound"]
+        return found
 
     @property
     def last(self) -> PodVersion:
