@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +23,8 @@ from hintbound.history.audit_found import Wanted
 from tests.checks.breaks import BREAKS
 from tests.checks.in_memory import in_memory
 from tests.checks.record import CONTEXT, Record, clean
-from tests.history.lines import line
+from tests.checks.test_families import NAMES
+from tests.history.lines import audit, line
 
 
 def _scenes() -> Iterator[tuple[str, Record]]:
@@ -144,4 +146,37 @@ def test_every_check_is_broken_by_these_lines(tmp_path: Path) -> None:
     tallies, _ = at_once([str(log)])
 
     silent = {tally.check.name for tally in tallies if not tally.violations and not tally.unknowns}
-    assert silent == {"hints-come-to-rest"}, "its hints are close together only where a watch saw them"
+    assert {tally.check.name for tally in tallies} == set(NAMES)
+    assert silent <= {"hints-come-to-rest"}, "its hints are close together only where a watch saw them"
+
+
+ROTATED = "audit-2026-11-30T09-01-00.000.log"
+
+
+def _at(second: int) -> bytes:
+    return line(audit("create", name=f"p{second}", code=201, at=float(second)))
+
+
+@pytest.mark.parametrize(
+    ("names", "told_missing"),
+    [
+        ({ROTATED: 0, "audit-2026-11-30T09-20-00.000.log.gz": 60, "audit.log": 1200}, []),
+        ({ROTATED: 0, "audit.log": 1200}, [f"between .*{ROTATED} and audit.log"]),
+        ({ROTATED: 0, "other.log": 1200}, []),
+        ({"audit.log": 1200, "audit.log.1": 600, "audit.log.3.gz": 0}, ["the rotated file .*/audit.log.2"]),
+        ({"audit.log.4": 600, "audit.log.5": 0}, []),
+    ],
+    ids=["whole", "hole", "another", "number", "oldest"],
+)
+def test_rotated_file_that_is_missing_is_told(
+    names: dict[str, int], told_missing: list[str], tmp_path: Path
+) -> None:
+    for name, second in names.items():
+        text = _at(second) + _at(second + 1)
+        (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+
+    _, intake = at_once(audit_files.files([str(tmp_path)]))
+
+    assert len(intake.missing) == len(told_missing), intake.missing
+    for missing, words in zip(intake.missing, told_missing, strict=True):
+        assert re.search(words, missing)

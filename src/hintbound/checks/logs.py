@@ -17,7 +17,7 @@ from hintbound.checks.pool import Pool, Task, pool
 from hintbound.checks.records import Intake
 from hintbound.checks.worker import MOST_WRITES, Judged, Range, Told, Worker, body_file, latest
 from hintbound.errors import CannotStart, cause
-from hintbound.history import audit_files
+from hintbound.history import audit_files, audit_rotation
 from hintbound.history.audit_found import Found, Wanted
 from hintbound.history.audit_requests import Shelf, moment
 from hintbound.protocol import Seconds
@@ -117,6 +117,9 @@ def _map(
         intake.add(read, name, before.get(name, 0))
         before[name] = before.get(name, 0) + lines
     intake.files += len(files)
+    begun = {given.file: read.first for given, read, _ in found.values() if not given.start}
+    for hole in audit_rotation.missing(begun):
+        intake.losses[hole] += 1
     last = max((read.last for _, read, _ in found.values()), default="")
     return ranges, _written(workers, partitions)[0], moment(last) if last else 0.0
 

@@ -47,6 +47,8 @@ class Found:
     """Lines that were not read, by reason."""
     places: dict[str, list[int]] = field(default_factory=dict)
     """Where the first of each are."""
+    first: str = ""
+    """When the first event was completed, as it stands there."""
     last: str = ""
     """When the last write to a pod was completed."""
 

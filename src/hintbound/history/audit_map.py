@@ -71,9 +71,10 @@ class Mapper:
                     audit = decoded(text)
                     if not audit.auditID or audit.apiVersion not in _API:
                         raise ValueError
-                    about_pods = audit.objectRef.resource in ("pods", "bindings")
+                    about_pods, stamp = audit.objectRef.resource in ("pods", "bindings"), audit.stageTimestamp
                 else:
                     envelope, about_pods = enveloped(text), False
+                    stamp = envelope.stageTimestamp
                     if not envelope.auditID or envelope.apiVersion not in _API:
                         raise ValueError
             except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -83,6 +84,8 @@ class Mapper:
             else:
                 count += 1
                 events += 1
+                if not found.first:
+                    found.first = stamp
                 if about_pods and audit.stage == _COMPLETE and audit.verb in WRITES:
                     try:
                         row = self._row(audit, 0, number)
@@ -103,6 +106,7 @@ class Mapper:
         try:
             for audit in audit_lines.audit_events(text):
                 self.found.events += 1
+                self.found.first = self.found.first or str(audit.get("stageTimestamp") or "")
                 verb = audit.get("verb")
                 asked = not isinstance(verb, str) or verb in WRITES
                 if not asked or audit.get("stage") != _COMPLETE or not audit_lines.about_pods(audit):

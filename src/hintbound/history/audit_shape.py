@@ -200,6 +200,7 @@ class Envelope(msgspec.Struct, frozen=True, gc=False):
 
     auditID: str = ""  # noqa: N815
     apiVersion: str = ""  # noqa: N815
+    stageTimestamp: str = ""  # noqa: N815
 
 
 decoded: Final = msgspec.json.Decoder(Audit).decode
