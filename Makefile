@@ -57,6 +57,7 @@ wheel: $(VENV)/run.stamp
 bench: $(VENV)/dev.stamp
 	$(BIN)/python benchmarks/ready.py
 	$(BIN)/python benchmarks/core.py
+	$(BIN)/python benchmarks/proxy.py
 
 soak: $(VENV)/run.stamp
 	$(BIN)/python benchmarks/equal_runs.py --runs 20 --cluster $(CLUSTER)

@@ -28,6 +28,7 @@ from typing import Any
 
 import psutil
 
+from hintbound.clusters.embedded.pki import Authority
 from hintbound.history import ProxyRecorder, Store
 from hintbound.kube import Connection
 from hintbound.proxy import Book, FaultProxy, ServingAuthority
@@ -60,34 +61,18 @@ RULES = [
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """PEM files."""
+    """PEM files of a server, and of the authority that signed them."""
 
     cert: Path
     key: Path
+    ca: Path
 
-
-def certificate(folder: Path) -> Pair:
-    """A certificate for 127.0.0.1 that signs itself."""
-    pair = Pair(folder / "server.crt", folder / "server.key")
-    subprocess.run(
-        [
-            *(
-                "openssl",
-                "req",
-                "-x509",
-                "-newkey",
-                "ec",
-                "-pkeyopt",
-                "ec_paramgen_curve:prime256v1",
-                "-nodes",
-            ),
-            *("-keyout", pair.key, "-out", pair.cert, "-subj", "/CN=bench", "-days", "2"),
-            *("-addext", "subjectAltName=IP:127.0.0.1"),
-        ],
-        check=True,
-        capture_output=True,
-    )
-    return pair
+    @classmethod
+    def made(cls, folder: Path) -> Pair:
+        """For 127.0.0.1."""
+        authority = Authority(folder)
+        signed = authority.server("bench")
+        return cls(signed.cert, signed.key, authority.cert)
 
 
 @contextlib.contextmanager
@@ -154,7 +139,7 @@ Started = Callable[[str, Pair, Path], contextlib.AbstractAsyncContextManager[tup
 async def ours(server: str, pair: Pair, folder: Path) -> AsyncIterator[tuple[str, str]]:
     """The fault proxy with fifty rules and a recorder."""
     store = Store(folder / "history.ndjson")
-    connection = Connection.from_pem(server, ca=pair.cert)
+    connection = Connection.from_pem(server, ca=pair.ca)
     proxy = FaultProxy(connection, actor="bench", rules=RULES, witness=ProxyRecorder(store))
     async with proxy:
         yield proxy.url, proxy.token
@@ -167,7 +152,7 @@ async def theirs(server: str, pair: Pair, folder: Path) -> AsyncIterator[tuple[s
     import aiohttp
     from aiohttp import web
 
-    trust = ssl.create_default_context(cafile=str(pair.cert))
+    trust = ssl.create_default_context(cafile=str(pair.ca))
     connector = aiohttp.TCPConnector(ssl=trust, limit=0)
     async with aiohttp.ClientSession(connector=connector, auto_decompress=False) as session:
 
@@ -233,7 +218,7 @@ def idle_watches(kind: str, count: int, pair: Pair) -> dict[str, Any]:
         clients: asyncio.subprocess.Process | None = None
         try:
             await asyncio.to_thread(_wait, port)
-            connection = Connection.from_pem(f"https://127.0.0.1:{port}", ca=pair.cert)
+            connection = Connection.from_pem(f"https://127.0.0.1:{port}", ca=pair.ca)
             book = Book()
             proxy = FaultProxy(connection, actor="bench", book=book, rules=RULES)
             async with proxy:
@@ -371,7 +356,7 @@ def _play(asked: argparse.Namespace) -> None:
         case "load":
             asyncio.run(_load(words[0], words[1], int(words[2]), float(words[3])))
         case "weigh":
-            found = idle_watches(words[0], int(words[1]), Pair(Path(words[2]), Path(words[3])))
+            found = idle_watches(words[0], int(words[1]), Pair(*map(Path, words[2:5])))
             print(json.dumps({"benchmark": "proxy-watches", "loop": words[0], **found}), flush=True)
         case "watch":
             asyncio.run(_watch(words[0], words[1], int(words[2])))
@@ -402,7 +387,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="hintbound-bench-") as name:
         folder = Path(name)
         folder.chmod(0o755)
-        pair = certificate(folder)
+        pair = Pair.made(folder)
         (folder / NAMES).write_text(SCRIPT)
         about = {"benchmark": "proxy", "load": "wrk" if fast else "own processes"}
         with upstream(folder, pair) as server:
@@ -418,7 +403,7 @@ def main() -> int:
                         told["timesAiohttp"] = round(rates["hintbound"] / rates["aiohttp"], 2)
                     print(json.dumps({**told, "loadAverage": round(os.getloadavg()[0], 2)}), flush=True)
         for kind in loops:  # each in a process of its own: what was freed before would be used again
-            words = [kind, str(asked.watches), str(pair.cert), str(pair.key)]
+            words = [kind, str(asked.watches), str(pair.cert), str(pair.key), str(pair.ca)]
             subprocess.run([sys.executable, __file__, "weigh", *words], check=True)
     return 0
 
