@@ -146,6 +146,21 @@ def test_scheduler_knows_no_hints_of_pods_that_another_serves() -> None:
     assert alarms(CLEARED, record) == 0
 
 
+def test_scheduler_that_was_started_anew_may_not_know_of_a_gated_pods_hint() -> None:
+    record = Record()
+    gated: dict[str, Any] = {"spec": {"schedulingGates": [{"name": "hold"}]}}
+    record.created(**gated)
+    record.hinted("n1", **gated)
+    record.passes(10)
+    full_node(record)
+    nominated(record)
+    record.passes(10)
+    record.gone("victim", "u9", node="n1", cpu="4")
+
+    assert judged(CLEARED, record.lives(), BARE).violations == 0
+    assert alarms(CLEARED, record) == 1
+
+
 def test_record_that_ends_before_hints_had_to_be_cleared_is_unknown() -> None:
     record = created()
     record.hinted("n1")

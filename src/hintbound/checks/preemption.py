@@ -305,6 +305,10 @@ def _stands(lower: PodLife, node: str, at: Seconds, context: Context) -> PodVers
     if seen is None or seen.nominated_node_name != node or seen.node_name or over(seen):
         return None
     known = context.setting
+    if known is None and seen.object.get("spec", {}).get("schedulingGates"):
+        return (
+            None  # before 1.37 a scheduler that was started anew knows nothing of it, and no log tells that
+        )
     if known is not None and known.quiet_since > seen.mono:
         return None
     until = at + CLEARED_WITHIN
