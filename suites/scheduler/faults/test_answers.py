@@ -69,8 +69,8 @@ async def test_bound_pod_is_told_that_it_waits(arena: Arena) -> None:
 
 @behaviour(
     "NNN-FAULT-BINDING-UNANSWERED-ROOM",
-    must="The room of a pod whose binding is done, but neither answered nor seen yet, is given to another pod "
-    "that waits for it, and the node is over-committed.",
+    must="The room of a pod whose binding is done, but neither answered nor seen yet, is given to another "
+    "pod that waits for it, and the node is over-committed.",
     why="The scheduler forgets what it assumed before it knows that the binding failed.",
     level="extended",
     needs=NEEDS,
