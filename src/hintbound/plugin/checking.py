@@ -14,7 +14,7 @@ from hintbound.history.setting import Setting, setting
 from hintbound.plugin.applies import Facts
 from hintbound.plugin.behaviours import Behaviour
 from hintbound.protocol import Actor, ComponentKind, Severity
-from hintbound.report.model import CheckInfo
+from hintbound.report.model import LEGAL, CheckInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def _excuse(finding: Finding, behaviour: Behaviour, schedulers: Collection[str])
     if check.name in behaviour.harms:
         return "the scenario does that on purpose"
     if check.severity is Severity.HAZARD:
-        return "it is legal"
+        return LEGAL
     known = (bug.source for bug in check.known if any(map(bug.has, schedulers)))
     return "; ".join(f"{source} is known of this version" for source in known)
 

@@ -52,6 +52,10 @@ class ClusterInfo:
     """Differences from a default cluster that a reader must know, one sentence each."""
 
 
+LEGAL: Final = "it is legal"
+"""Why a hazard that a check found fails nobody."""
+
+
 @dataclass(frozen=True, slots=True)
 class CheckInfo:
     """What one of hintbound's own checks did in the run, in all scenarios whose record was whole."""
