@@ -1,8 +1,8 @@
 """Whether the suites and their checks are silent where nothing is broken: everything, mixed traffic too, with
 other seeds again and again. Prints a JSON line with how much was judged and every alarm; any exits with 1.
 
-An alarm is a behaviour that fails or comes to nothing, and a violation that a check finds and no scenario commits
-on purpose. Hazards, which are legal, and bugs that are known of a version are counted apart.
+An alarm is a behaviour that fails or comes to nothing, and a violation that a check finds and no scenario
+commits on purpose. Hazards, which are legal, and bugs that are known of a version are counted apart.
 """
 
 from __future__ import annotations
