@@ -42,6 +42,7 @@ def test_what_a_rule_does_to_an_open_watch_is_told_at_once(tmp_path: Path) -> No
     with Store(tmp_path / "h") as store:
         ProxyRecorder(store).acted(
             actor="scheduler",
+            verb="watch",
             resource="pods",
             namespace="",
             name="",

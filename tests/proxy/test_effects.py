@@ -13,7 +13,7 @@ from hintbound.kube.errors import ConnectionLost, TransportError
 from hintbound.kube.resources import PODS
 from hintbound.proxy.admin import Admin
 from tests.kube.scripted import Peer, Request
-from tests.proxy.world import POD, pod, well, world
+from tests.proxy.world import POD, event, pod, well, world
 
 
 def rule(do: dict[str, Any], **match: Any) -> dict[str, Any]:
@@ -109,6 +109,38 @@ async def test_replay_needs_an_earlier_request_of_the_same_object() -> None:
 
         assert w.heard == [f"PATCH {POD[:-1]}b", f"DELETE {POD}"]
         assert w.proxy.hits("late") == 0
+
+
+async def test_only_one_of_several_requests_carries_the_audit_id_and_what_comes_later_is_told() -> None:
+    late = {"name": "late", "match": {"verb": "delete"}, "do": {"replay": {"of": {"verb": "patch"}}}}
+    twice = {"name": "twice", "match": {"verb": "delete"}, "do": {"repeat": {}}}
+    async with world(late, twice) as w:
+        await w.client.patch(PODS, "a", {"x": 1}, PatchType.MERGE, namespace="ns")
+        await w.client.delete(PODS, "a", namespace="ns")
+        while not w.proxy.hits("late"):
+            await asyncio.sleep(0.005)
+
+        assert w.heard == [f"PATCH {POD}", f"DELETE {POD}", f"DELETE {POD}", f"PATCH {POD}"]
+        assert ["audit-id" in request.headers for request in w.server.requests] == [True, True, False, False]
+        assert w.said[-1]["what"] == "an earlier patch of pods was sent again, answered 200"
+
+
+async def test_table_is_not_the_objects() -> None:
+    table = {"kind": "Table", "rows": [{"object": pod("a", hint="n")}]}
+
+    async def handler(request: Request, peer: Peer) -> None:
+        if "watch" in request.query:
+            await peer.begin_stream()
+            await peer.chunk(event("ADDED", table))
+            await peer.end_stream()
+        else:
+            await peer.json(table)
+
+    edit = rule({"editObjects": [{"remove": "status.nominatedNodeName"}]}, resource="pods")
+    async with world(edit, handler=handler) as w:
+        assert (await w.client.request("GET", "/api/v1/pods")).body == table
+        assert [one.object async for one in w.client.watch(PODS)] == [table]
+        assert w.proxy.book.tally("r").unreadable["scheduler"] == 2
 
 
 async def test_admin_api_adds_tells_releases_and_removes() -> None:

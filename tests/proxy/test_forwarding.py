@@ -14,7 +14,8 @@ from hintbound.errors import CannotStart
 from hintbound.kube import Client, Connection
 from hintbound.kube.errors import ConnectionLost
 from hintbound.kube.resources import PODS
-from hintbound.proxy import FaultProxy
+from hintbound.proxy import FaultProxy, listener
+from hintbound.proxy.upstream import Pool
 from tests.kube.pki import Authority
 from tests.kube.scripted import Peer, Request, ScriptedServer
 from tests.proxy.world import POD, pod, well, world
@@ -111,6 +112,12 @@ async def test_own_bearer_token_is_passed_on_where_the_proxy_has_no_identity() -
         (b"POST /api HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: gzip, chunked\r\n\r\n", 501),
         (b"GET /api HTTP/1.1\r\n" + HOST + b"X: " + b"x" * 70_000 + b"\r\n\r\n", 431),
         (b"nonsense\r\n\r\n", 400),
+        (
+            b"POST /e HTTP/1.1\r\n"
+            + HOST
+            + b"Connection: upgrade\r\nUpgrade: x\r\nContent-Length: 1\r\n\r\n",
+            400,
+        ),
     ],
 )
 async def test_what_could_be_read_in_two_ways_is_refused(sent: bytes, status: int) -> None:
@@ -316,6 +323,33 @@ async def test_client_that_goes_away_takes_its_request_along() -> None:
             wire.close()
             async with asyncio.timeout(3):
                 await gone.wait()
+
+
+async def test_client_that_does_not_end_its_head_is_sent_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listener, "_SWEEP", 0.02)
+    monkeypatch.setattr(listener, "_HEAD_LIMIT", 0.1)
+    async with world() as w:
+        wire, patient = await w.connect(), await w.connect()
+        await wire.raw(b"GET /api HTTP/1.1\r\nHost: x")
+        async with asyncio.timeout(3):
+            assert await wire.reader.read() == b""
+        await patient.send("GET", "/api")  # who asks nothing is given more time
+        assert (await patient.head()).startswith("HTTP/1.1 200 ")
+        patient.close()
+        wire.close()
+
+
+async def test_credentials_that_cannot_be_had_are_a_reset() -> None:
+    async def none() -> dict[str, str]:
+        raise CannotStart("the plugin failed.")
+
+    async with ScriptedServer(well) as server:
+        proxy = FaultProxy(Connection(server.url), actor="x")
+        async with proxy, Client(proxy.connection(), actor="x", user_agent="t") as client:
+            proxy.pool = Pool(Connection(server.url, credentials=none))
+            with pytest.raises(ConnectionLost):
+                await client.get_text("/version")
+        assert not proxy.failures
 
 
 async def test_upgraded_connection_is_a_tunnel() -> None:

@@ -45,7 +45,7 @@ class Kind(StrEnum):
     PASSED = "passed"
     """A proxy has seen an exchange to its end, and what rules did to it."""
     ACTED = "acted"
-    """A rule did something to an open watch."""
+    """A rule of a proxy did something to an open watch, or after an exchange was over."""
 
     REQUEST_RECEIVED = "RequestReceived"
     RESPONSE_STARTED = "ResponseStarted"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
 import socket
 import struct
 import time
@@ -12,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from hintbound.protocol import Seconds
+from hintbound.proxy.asking import Waiting, send
 from hintbound.proxy.body import Body
 from hintbound.proxy.exchange import Exchange
 from hintbound.proxy.http import (
@@ -31,7 +31,7 @@ from hintbound.proxy.news import News
 from hintbound.proxy.relay import Relay
 from hintbound.proxy.target import Target, target
 from hintbound.proxy.tunnel import Tunnel
-from hintbound.proxy.upstream import Lost, Upstream, Waiting, send
+from hintbound.proxy.upstream import Lost, Upstream
 
 if TYPE_CHECKING:
     from hintbound.proxy.listener import FaultProxy
@@ -45,23 +45,8 @@ class Downstream(asyncio.Protocol):
     """One client's connection. It is also the Sink of exchanges that no rule is about."""
 
     __slots__ = (
-        "_answering",
-        "_began",
-        "_body",
-        "_buffer",
-        "_fast",
-        "_keep_alive",
-        "_method",
-        "_news",
-        "_out",
-        "_paused",
-        "_proxy",
-        "_status",
-        "_target",
-        "_task",
-        "_tunnel",
-        "since",
-        "transport",
+        *["_answering", "_began", "_body", "_buffer", "_fast", "_keep_alive", "_method", "_news", "_out"],
+        *["_paused", "_proxy", "_status", "_target", "_task", "_tunnel", "since", "transport"],
     )
 
     def __init__(self, proxy: FaultProxy) -> None:
@@ -129,6 +114,8 @@ class Downstream(asyncio.Protocol):
                 self.transport.pause_reading()
             if not self._body.framing.done:
                 return
+        if not self._buffer and not self.busy:
+            self.since = time.monotonic()
         self._buffer = self._buffer + data if self._buffer else data
         if self.busy:
             if len(self._buffer) > _ENOUGH:
@@ -244,6 +231,8 @@ class Downstream(asyncio.Protocol):
     async def _serve(self, head: Head, lines: bytes, about: Target, body: Body | None) -> None:
         exchange = self._exchange(head, about)
         try:
+            if head.upgrade and body is not None:
+                raise BadMessage("a request to speak another protocol has a body")
             if head.upgrade:
                 await self._upgrade(head, lines, exchange)
                 return
@@ -399,6 +388,8 @@ class Downstream(asyncio.Protocol):
     def _passed(self, error: str, exchange: Exchange | None = None) -> None:
         if self._proxy.witness is not None and self._target is not None:
             self._proxy.tell(self._method, self._target, self._status, self._began, error, exchange)
+            if exchange is not None:  # what still comes of it: a replay
+                exchange.tell = partial(self._proxy.acted, exchange.target)
 
     def _refuse(self, error: BadMessage) -> None:
         self._keep_alive, self._method = False, "GET"
@@ -413,8 +404,3 @@ class Downstream(asyncio.Protocol):
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NOT)
         self._keep_alive = False
         self.transport.abort()
-
-
-def same(one: bytes, other: bytes) -> bool:
-    """Whether two secrets are equal, in a time that does not tell where they differ."""
-    return hmac.compare_digest(one, other)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
 from hintbound.proxy.act import Act
 from hintbound.proxy.book import Book
+from hintbound.proxy.http import Fields
 from hintbound.proxy.matching import Match
 from hintbound.proxy.messages import Answer, Proceed, Request, Unreadable
 from hintbound.proxy.relay import identity
@@ -78,6 +79,9 @@ class Exchange:
             self.notes.append((rule, what))
 
     async def _forward(self, request: Request) -> Answer:
+        if self.forwarded:  # the apiserver takes it for the id of what it audits: there is one of each
+            request = replace(request, fields=Fields(list(request.fields.lines)))
+            request.fields.remove("Audit-ID")
         self.forwarded += 1
         return await self.upstream(request)
 

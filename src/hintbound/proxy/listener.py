@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import hmac
 import json
 import secrets
 import ssl
@@ -18,7 +19,7 @@ from hintbound.errors import CannotStart
 from hintbound.kube import Connection
 from hintbound.protocol import Seconds
 from hintbound.proxy.book import Book
-from hintbound.proxy.downstream import Downstream, same
+from hintbound.proxy.downstream import Downstream
 from hintbound.proxy.exchange import Exchange
 from hintbound.proxy.http import RequestHeads
 from hintbound.proxy.rules import Rule
@@ -56,8 +57,10 @@ class Witness(Protocol):
     ) -> None:
         """An exchange is over. `status` 0: the client got no answer. `rules`: which did what, in order."""
 
-    def acted(self, *, actor: str, resource: str, namespace: str, name: str, rule: str, what: str) -> None:
-        """A rule did something to an open watch."""
+    def acted(
+        self, *, actor: str, verb: str, resource: str, namespace: str, name: str, rule: str, what: str
+    ) -> None:
+        """A rule did something to an open watch, or after an exchange."""
 
 
 class FaultProxy:
@@ -204,7 +207,7 @@ class FaultProxy:
 
     def lets_in(self, proof: bytes) -> bool:
         """Whether somebody with this Authorization may ask."""
-        return not self.replaces_identity or same(proof, self._proof)
+        return not self.replaces_identity or hmac.compare_digest(proof, self._proof)
 
     def later(self, work: Coroutine[Any, Any, None]) -> None:
         """Let something go on by itself, until the proxy stops."""
@@ -237,10 +240,11 @@ class FaultProxy:
         )
 
     def acted(self, about: Target, rule: str, what: str) -> None:
-        """Tell the witness of what a rule did to an open watch."""
+        """Tell the witness of what a rule did to an open watch, or after an exchange."""
         if self.witness is not None:
             self.witness.acted(
                 actor=self.actor,
+                verb=about.verb,
                 resource=about.resource,
                 namespace=about.namespace,
                 name=about.name,

@@ -114,18 +114,17 @@ class Relay:
         match = tally.rule.match
         if not any(effect.upon_events for effect in tally.rule.objects):
             return False
+        reads = match.asks_of_object or any(effect.needs_object for effect in tally.rule.objects)
         if not event.json:
-            if (
-                match.asks_of_object
-                or match.events
-                or any(effect.needs_object for effect in tally.rule.objects)
-            ):
+            if reads or match.events:
                 raise Unreadable("the watch is not JSON")
             return True
-        kind = event.type
+        kind, obj = event.type, event.data.get("object")
+        if reads and isinstance(obj, dict) and obj.get("kind") == "Table":
+            raise Unreadable("it is a table, not the object")
         if not match.events and kind not in CHANGES:
             return any(effect.bookmarks for effect in tally.rule.objects)
-        return match.fits_object(event.data.get("object"), kind)
+        return match.fits_object(obj, kind)
 
     def _choose(self, actor: str) -> None:
         """Take the rules that are in force now; those that are new begin."""

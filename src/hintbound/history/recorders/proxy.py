@@ -66,9 +66,11 @@ class ProxyRecorder:
             data["error"] = error
         self._append(Kind.PASSED, resource, namespace, name, data)
 
-    def acted(self, *, actor: str, resource: str, namespace: str, name: str, rule: str, what: str) -> None:
-        """A rule did something to an open watch."""
-        data = {"actor": actor, "verb": "watch", "rules": [{"rule": rule, "did": what}]}
+    def acted(
+        self, *, actor: str, verb: str, resource: str, namespace: str, name: str, rule: str, what: str
+    ) -> None:
+        """A rule did something to an open watch, or after an exchange was over."""
+        data = {"actor": actor, "verb": verb, "rules": [{"rule": rule, "did": what}]}
         self._append(Kind.ACTED, resource, namespace, name, data)
 
     def _append(self, kind: Kind, resource: str, namespace: str, name: str, data: dict[str, Any]) -> None:
