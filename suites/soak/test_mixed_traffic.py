@@ -21,6 +21,7 @@ ACTS = 120
     needs=[*NEEDS, Feature.HINTS, Feature.PREEMPTION],
     deadline=240,
     judges_nominator=True,
+    harms=["no-needless-victims"],  # room elsewhere comes at any moment, also as a victim is deleted
     source="KEP-5278; hintbound's checks",
 )
 async def test_mixed_traffic(arena: Arena) -> None:
