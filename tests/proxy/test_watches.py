@@ -124,6 +124,23 @@ async def test_frozen_watch_holds_newer_events_until_the_rule_is_gone() -> None:
         assert await versions(events, 2) == [3, 4]
 
 
+async def test_frozen_from_now_on_lets_a_watch_tell_first_what_there_is() -> None:
+    ends = {"metadata": {"resourceVersion": "7", "annotations": {"k8s.io/initial-events-end": "true"}}}
+    feed = Feed()
+    async with (
+        world(rule({"freeze": {}}), handler=feed) as w,
+        w.client.watch(PODS, send_initial_events=True) as events,
+    ):
+        feed.put(3, 5, kind="ADDED")
+        feed.lines.put_nowait(event("BOOKMARK", ends))
+        feed.put(8)
+        assert await versions(events, 3) == [3, 5, 7]
+        while not w.proxy.hits("r"):
+            await asyncio.sleep(0.005)
+        w.proxy.book.remove("r")
+        assert await versions(events, 1) == [8]
+
+
 async def test_frozen_lists_are_asked_for_as_of_then() -> None:
     async def handler(request: Request, peer: Peer) -> None:
         await peer.json({"kind": "PodList", "items": []})

@@ -40,6 +40,7 @@ class Relay:
     ) -> None:
         self.target = target
         self.json = True
+        self.initial = "sendInitialEvents=true" in path
         self._book = book
         self._writer = writer
         self._path = path
@@ -81,6 +82,8 @@ class Relay:
                         self.deliver(*await self._through(event))
                     else:
                         self._writer.write(event.raw)
+                    if self.initial and event.ends_initial:
+                        self.initial = False
                 await self._writer.drain()
 
     async def _through(self, event: Event) -> Sequence[Event]:

@@ -69,6 +69,11 @@ class Event:
             raise Unreadable("an event is no object")
         return data
 
+    @property
+    def ends_initial(self) -> bool:
+        """Whether it is the bookmark after the first events of a WatchList."""
+        return b"k8s.io/initial-events-end" in self.raw and (not self.json or self.type == "BOOKMARK")
+
 
 class Splitter:
     """Cuts a watch's body into events: lines of JSON, or protobuf behind its length."""
@@ -108,6 +113,8 @@ class Stream(Protocol):
 
     target: Target
     json: bool
+    initial: bool
+    """Whether it is a WatchList that still tells what there was when it began."""
 
     def keep(self, rule: str, event: Event) -> None:
         """Keep an event back until the rule is lifted, or somebody takes it."""

@@ -134,8 +134,8 @@ class ReorderEvents(ObjectEffect):
 @dataclass(frozen=True, slots=True)
 class Freeze(ObjectEffect):
     """The reader sees the world as of a resourceVersion: newer events wait until the rule is released or
-    removed, lists answer as of then. Without `at`, that is before the first event which comes while the rule
-    is in force.
+    removed, lists answer as of then. Without `at`, that is before the first change which comes while the rule
+    is in force: a watch that begins with what there is may tell that first.
     """
 
     verbs: ClassVar[frozenset[str]] = frozenset({"list", "watch"})
@@ -152,6 +152,9 @@ class Freeze(ObjectEffect):
     async def event(self, act: Act, stream: Stream, event: Event) -> Sequence[Event]:
         """See OnObjects."""
         version, key = event.resource_version, (act.actor, act.target.resource)
+        if self.at is None and stream.initial:
+            act.tally.memory[key] = version
+            return (event,)
         at = act.tally.memory.setdefault(key, self.at or version - 1)
         if version and version <= at:
             return (event,)
