@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -104,6 +105,19 @@ async def test_paused_watch_delivers_all_in_order_when_it_is_released() -> None:
 
         assert await versions(events, 4) == [1, 2, 3, 4]
         assert w.proxy.hits("r") == 1
+
+
+async def test_delayed_events_are_late_once_and_not_one_after_the_other() -> None:
+    edit = {**rule({"editObjects": [{"set": "status.phase", "value": "Odd"}]}), "name": "edit"}
+    async with watching(edit, rule({"delayEvents": {"seconds": 0.3}})) as (w, feed, events):
+        began = time.monotonic()
+        for version in range(1, 11):
+            feed.put(version)
+            await asyncio.sleep(0.01)
+        assert await versions(events, 10) == list(range(1, 11))
+
+        assert 0.3 <= time.monotonic() - began < 1.5
+        assert w.proxy.hits("r") == 10
 
 
 async def test_pause_ends_by_itself_when_its_time_is_up() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from typing import Final
 
+from hintbound.protocol import Seconds
 from hintbound.proxy.http import Fields, Framing, Head
 from hintbound.proxy.messages import Answer, Request
 from hintbound.proxy.news import News
@@ -18,14 +20,15 @@ _ENOUGH: Final = 256 * 1024
 class Waiting:
     """A Sink for whoever awaits an answer."""
 
-    __slots__ = ("_ended", "_lost", "_news", "_pieces", "_size", "head", "upgrade", "upstream")
+    __slots__ = ("_arrived", "_ended", "_lost", "_news", "_pieces", "_size", "head", "upgrade", "upstream")
 
     def __init__(self) -> None:
         self.head: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self.upstream: Upstream | None = None
         self.upgrade = b""
         """The protocol that the apiserver has switched to."""
-        self._pieces: list[bytes] = []
+        self._pieces: list[tuple[Seconds, bytes]] = []
+        self._arrived: Seconds = 0.0
         self._size = 0
         self._ended = False
         self._lost = ""
@@ -41,13 +44,15 @@ class Waiting:
             self._body(),
             length=None if length is None else int(length),
             give_up=self.give_up,
+            arrived=lambda: self._arrived,
         )
         if not self.head.done():
             self.head.set_result(answer)
 
     def data(self, raw: bytes, pieces: list[bytes]) -> None:
         """See Sink."""
-        self._pieces += pieces
+        now = time.monotonic()
+        self._pieces += [(now, piece) for piece in pieces]
         self._size += sum(map(len, pieces))
         if self._size > _ENOUGH and self.upstream is not None:
             self.upstream.transport.pause_reading()
@@ -88,7 +93,7 @@ class Waiting:
     async def _body(self) -> AsyncIterator[bytes]:
         while True:
             while self._pieces:
-                piece = self._pieces.pop(0)
+                self._arrived, piece = self._pieces.pop(0)
                 self._size -= len(piece)
                 yield piece
             if self._lost:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -10,6 +11,7 @@ from typing import Any, Final
 
 import orjson
 
+from hintbound.protocol import Seconds
 from hintbound.proxy.http import Fields
 
 JSON: Final = "application/json"
@@ -58,6 +60,8 @@ class Answer:
     """Of a body that is a stream, where it is known; what a HEAD is told."""
     give_up: Callable[[], None] = lambda: None
     """Called when the body is not wanted any more."""
+    arrived: Callable[[], Seconds] = time.monotonic
+    """When the piece of a streamed body that was taken last had come, on the monotonic clock."""
 
     async def read(self) -> bytes:
         """The whole body, which it then holds."""

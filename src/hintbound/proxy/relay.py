@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from typing import Any, Protocol, cast
 
+from hintbound.protocol import Seconds
 from hintbound.proxy.act import Act
 from hintbound.proxy.book import Book
 from hintbound.proxy.messages import Answer, Unreadable
@@ -63,22 +64,23 @@ class Relay:
         self._choose(actor)
         unlisten = self._book.listen(lambda: self._choose(actor))
         try:
-            await self._pass_on(cast(AsyncIterator[bytes], answer.body))
+            await self._pass_on(cast(AsyncIterator[bytes], answer.body), answer.arrived)
         finally:
             unlisten()
             for task in self._tasks:
                 task.cancel()
             answer.give_up()
 
-    async def _pass_on(self, body: AsyncIterator[bytes]) -> None:
+    async def _pass_on(self, body: AsyncIterator[bytes], arrived: Callable[[], Seconds]) -> None:
         splitter = Splitter(json=self.json)
         async with aclosing(body):  # type: ignore[type-var]
             async for piece in body:
-                events = splitter.feed(piece)
+                events, came = splitter.feed(piece), arrived()
                 for event in events:
                     if self._closed:
                         return
                     if self._tallies or self._kept:
+                        event.came = came
                         self.deliver(*await self._through(event))
                     else:
                         self._writer.write(event.raw)
@@ -107,6 +109,8 @@ class Relay:
                 for one in events:
                     passed += await effect.event(act, self, one)
                 events = passed
+            for one in events:
+                one.came = one.came or event.came
             return events
         except Unreadable as error:
             act.unreadable(str(error))

@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol
 
 import orjson
 
+from hintbound.protocol import Seconds
 from hintbound.proxy.http import BadMessage
 from hintbound.proxy.messages import Unreadable
 from hintbound.proxy.target import Target
@@ -20,12 +21,14 @@ CHANGES: Final = frozenset({"ADDED", "MODIFIED", "DELETED"})
 class Event:
     """One event of a watch."""
 
-    __slots__ = ("_data", "json", "raw")
+    __slots__ = ("_data", "came", "json", "raw")
 
     def __init__(self, raw: bytes, *, json: bool) -> None:
         self.raw = raw
         """As it is sent, with what ends or begins it."""
         self.json = json
+        self.came: Seconds = 0.0
+        """When it came from the apiserver, on the monotonic clock; 0 for one of our own."""
         self._data: dict[str, Any] | None = None
 
     @classmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
@@ -60,7 +61,7 @@ class DelayEvents(ObjectEffect):
     async def event(self, act: Act, stream: Stream, event: Event) -> Sequence[Event]:
         """See OnObjects."""
         act.hit(_said(event, f"delayed {self.seconds:g} s"))
-        await asyncio.sleep(self.seconds)
+        await asyncio.sleep(event.came + self.seconds - time.monotonic())
         return (event,)
 
 
