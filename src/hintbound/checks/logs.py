@@ -29,7 +29,7 @@ Progress = Callable[[str, int, int], None]
 """What is done, how much of it, of how much (0: nobody knows)."""
 
 _RANGE: Final = 16 << 20
-_PARTITION: Final = 24 << 20
+_PARTITION: Final = 16 << 20
 """Bytes of a log whose rows make one partition, about."""
 _MOST_PARTITIONS: Final = 1024
 _OF_UNKNOWN: Final = 256

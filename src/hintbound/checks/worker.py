@@ -36,7 +36,7 @@ WHOLE: Final = "*"
 
 CROWDED: Final = f"more than {MOST_WRITES} writes would have to be judged together"
 
-_MOST_AT_ONCE: Final = 12 << 20
+_MOST_AT_ONCE: Final = 8 << 20
 """Bytes of rows that are judged at once; a longer partition is read more often, a part of its names each
 time."""
 

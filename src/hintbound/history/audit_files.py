@@ -6,6 +6,7 @@ Order does not matter: what is made of the lines is sorted by the apiserver's ow
 from __future__ import annotations
 
 import gzip
+import io
 import shutil
 import subprocess
 import sys
@@ -97,6 +98,7 @@ def blocks(file: str, start: int = 0, end: int | None = None) -> Iterator[Block]
 
 def _blocks(stream: BinaryIO, offset: int, end: int | None) -> Iterator[Block]:
     number, rest = 1, b""
+    again = isinstance(stream, io.FileIO) and stream.seekable()
     # Of a file that is cut off, `read` would give nothing of the last block.
     read = stream.read1 if isinstance(stream, gzip.GzipFile) else stream.read
     while end is None or offset < end:
@@ -130,12 +132,23 @@ def _blocks(stream: BinaryIO, offset: int, end: int | None) -> Iterator[Block]:
             whole = len(text)
         if not more:
             return
-        rest = text[whole:]
+        if whole and again:  # reading a piece once more is cheaper than joining it to what follows
+            stream.seek(offset)
+            rest = b""
+        else:
+            rest = text[whole:]
 
 
 def _skipped(stream: BinaryIO) -> int:
     """How many bytes there were up to the end of the line."""
     count = 0
+    if isinstance(stream, io.FileIO):  # unbuffered: its readline takes a byte at a time
+        while text := stream.read(_BLOCK):
+            if end := text.find(b"\n") + 1:
+                stream.seek(end - len(text), io.SEEK_CUR)
+                return count + end
+            count += len(text)
+        return count
     while text := stream.readline(_BLOCK):
         count += len(text)
         if text.endswith(b"\n"):
@@ -154,8 +167,8 @@ def _opened(file: str) -> Iterator[BinaryIO]:
         with _zstd(file) as stream:
             yield stream
     else:
-        with Path(file).open("rb") as stream:
-            yield stream
+        with Path(file).open("rb", buffering=0) as stream:
+            yield cast(BinaryIO, stream)
 
 
 @contextmanager

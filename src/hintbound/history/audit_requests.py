@@ -85,8 +85,7 @@ class LoggedRequest(msgspec.Struct, Request, gc=False, eq=False):
     sent_rv: str
     hint: str | None
     rv: str
-    pod: tuple[str, str, str, str] | None
-    """The fields of `Shown`."""
+    pod: Shown | None
     within: int
     """The range of lines that it was found in."""
     line: int
@@ -151,7 +150,7 @@ class LoggedRequest(msgspec.Struct, Request, gc=False, eq=False):
     @property
     def shown(self) -> Shown | None:
         """What the answer shows of the pod."""
-        return None if self.pod is None else Shown(*self.pod)
+        return self.pod
 
     @property
     def mono(self) -> Seconds:

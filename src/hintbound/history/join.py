@@ -147,22 +147,22 @@ class AnsweredVersion(PodVersion):
     @property
     def node_name(self) -> str:
         """`spec.nodeName`; empty while unbound."""
-        return self._shown.node
+        return self._shown[0]
 
     @property
     def nominated_node_name(self) -> str:
         """`status.nominatedNodeName`; empty when there is none."""
-        return self._shown.hint
+        return self._shown[1]
 
     @property
     def deletion_timestamp(self) -> str:
         """`metadata.deletionTimestamp`; empty unless it is being deleted."""
-        return self._shown.deleting
+        return self._shown[2]
 
     @property
     def scheduled(self) -> str:
         """The status of the condition PodScheduled; empty when there is none."""
-        return self._shown.scheduled
+        return self._shown[3]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

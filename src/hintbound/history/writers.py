@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
 from hintbound.history.events import Event, Kind, Source
@@ -122,7 +122,7 @@ class Request:
     @property
     def shown(self) -> Shown | None:
         """What the answer shows of the pod; None when it is no pod, or the log keeps no answers."""
-        return Shown.of(self.answer) if self.rv else None
+        return shown_in(self.answer) if self.rv else None
 
     @property
     def code(self) -> int:
@@ -184,29 +184,22 @@ class _Recorded(Request):
     completed: str
 
 
-class Shown(NamedTuple):
-    """What most checks ask of a pod, so that it need not be read whole."""
+Shown = tuple[str, str, str, str]
+"""What most checks ask of a pod, so that it need not be read whole: `spec.nodeName`,
+`status.nominatedNodeName`, `metadata.deletionTimestamp` and the status of the condition PodScheduled; each
+empty when it is absent. A plain tuple: there are many."""
 
-    node: str
-    """`spec.nodeName`."""
-    hint: str
-    """`status.nominatedNodeName`."""
-    deleting: str
-    """`metadata.deletionTimestamp`."""
-    scheduled: str
-    """The status of the condition PodScheduled; empty without one. All four are empty when absent."""
 
-    @classmethod
-    def of(cls, pod: Mapping[str, Any]) -> Self:
-        """Of a pod as the apiserver sends it."""
-        status = pod.get("status") or {}
-        conditions = status.get("conditions") or ()
-        return cls(
-            (pod.get("spec") or {}).get("nodeName") or "",
-            status.get("nominatedNodeName") or "",
-            (pod.get("metadata") or {}).get("deletionTimestamp") or "",
-            next((c.get("status", "") for c in conditions if c.get("type") == "PodScheduled"), ""),
-        )
+def shown_in(pod: Mapping[str, Any]) -> Shown:
+    """Of a pod as the apiserver sends it."""
+    status = pod.get("status") or {}
+    conditions = status.get("conditions") or ()
+    return (
+        (pod.get("spec") or {}).get("nodeName") or "",
+        status.get("nominatedNodeName") or "",
+        (pod.get("metadata") or {}).get("deletionTimestamp") or "",
+        next((c.get("status", "") for c in conditions if c.get("type") == "PodScheduled"), ""),
+    )
 
 
 _HINT: Final = "/status/nominatedNodeName"
