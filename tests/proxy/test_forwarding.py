@@ -313,7 +313,8 @@ async def test_client_that_goes_away_takes_its_request_along() -> None:
             await w.client.request("GET", "/warm")
             wire = await w.connect()
             await wire.send("GET", POD)
-            await asyncio.sleep(0.05)
+            while len(w.heard) < 2:
+                await asyncio.sleep(0.005)
             wire.close()
             async with asyncio.timeout(3):
                 await gone.wait()

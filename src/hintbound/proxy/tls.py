@@ -16,8 +16,8 @@ from hintbound.protocol import Seconds
 _HANDSHAKE_LIMIT: Final[Seconds] = 15.0
 _QUIET: Final = 30
 """Seconds of silence before the other side is asked whether it is there."""
-_RECORDS: Final = 256 * 1024
-"""Bytes that are asked for at once; a record has 16 KiB at most."""
+_RECORD: Final = 16 * 1024
+"""Bytes that are asked for at once: no record has more, and the ssl module sets so much aside first."""
 _SLICE: Final = 16 * 1024
 """Bytes that are given to OpenSSL at once."""
 
@@ -214,7 +214,7 @@ class Tls(asyncio.Protocol):
         """Take what is whole out of the records that came."""
         while (self._in.pending or self._ssl.pending()) and not self._ended and not self._broken:
             try:
-                piece = self._ssl.read(_RECORDS)
+                piece = self._ssl.read(_RECORD)
             except ssl.SSLWantReadError:
                 return
             except ssl.SSLZeroReturnError:
