@@ -155,10 +155,8 @@ def bare(path: Path, processes: int) -> None:
     """A pass of `orjson.loads`, each process over a part of the file."""
     size = path.stat().st_size
     edges = [size * number // processes for number in range(processes + 1)]
-    parts = [
-        multiprocessing.Process(target=_bare, args=(str(path), edges[n], edges[n + 1]))
-        for n in range(processes)
-    ]
+    fork = multiprocessing.get_context("fork")
+    parts = [fork.Process(target=_bare, args=(str(path), edges[n], edges[n + 1])) for n in range(processes)]
     for part in parts:
         part.start()
     for part in parts:
