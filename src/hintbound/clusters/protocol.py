@@ -254,6 +254,9 @@ class Proxied(Protocol):
     def book(self) -> Book:
         """The rules of all its proxies; what is added there counts at once."""
 
+    def direct(self, actor: Actor, tap: Tap) -> Client:
+        """A new client of this actor that speaks to the first apiserver past every proxy."""
+
     async def proxy(self, actor: Actor) -> FaultProxy:
         """The proxy between an actor and the first apiserver. Raises CannotStart."""
 

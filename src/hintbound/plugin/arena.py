@@ -210,6 +210,10 @@ class Arena(Acts):
         """
         return await self._faults.begin(self, name, parameters)
 
+    def direct(self, actor: Actor) -> Client:
+        """Speak as an actor past every fault proxy, also one that a mutant put there."""
+        return self._stage.direct(actor, self._user_agent)
+
     async def proxied(self, actor: Actor) -> Client:
         """Speak as an actor through a fault proxy; see `rule`."""
         return await self._stage.proxied(actor, self._user_agent)

@@ -69,7 +69,7 @@ async def squeezed(arena: Arena, actor: Actor) -> AsyncIterator[Squeeze]:
     }
     made = await arena.make(_object("FlowSchema", arena.namespace, flow))
     squeeze = Squeeze(made["metadata"]["uid"])
-    client = arena.client(actor)
+    client = arena.direct(actor)  # a proxy may wait for the body, and nothing would be kept busy
     await _in_force(client, arena.namespace, squeeze)
     async with _busy(client, _path(arena.namespace)):
         yield squeeze

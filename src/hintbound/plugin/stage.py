@@ -97,6 +97,7 @@ class Stage:
         self._recorder = ClientRecorder(store, cluster=name)
         self._clients: dict[tuple[Actor, str | None], Client] = {}
         self._through_proxies: dict[Actor, Client] = {}
+        self._past_proxies: dict[Actor, Client] = {}
         self._open = AsyncExitStack()
         self._started = False
 
@@ -163,10 +164,10 @@ class Stage:
 
     async def close(self) -> None:
         """End the recorders, then the cluster. May be called twice."""
-        for client in (*self._clients.values(), *self._through_proxies.values()):
-            await client.aclose()
-        self._clients.clear()
-        self._through_proxies.clear()
+        for known in (self._clients, self._through_proxies, self._past_proxies):
+            for client in known.values():
+                await client.aclose()
+            known.clear()
         await self._open.aclose()
 
     async def _end(self) -> None:
@@ -193,6 +194,14 @@ class Stage:
         if key not in self._clients:
             self._clients[key] = self.cluster.client(actor, tap=self._recorder, server=server)
         return self._clients[key].named(user_agent)
+
+    def direct(self, actor: Actor, user_agent: str) -> Client:
+        """A recorded client of this actor that speaks past every fault proxy."""
+        if not isinstance(self.cluster, Proxied):
+            return self.client(actor, user_agent)
+        if actor not in self._past_proxies:
+            self._past_proxies[actor] = self.cluster.direct(actor, self._recorder)
+        return self._past_proxies[actor].named(user_agent)
 
     async def proxied(self, actor: Actor, user_agent: str) -> Client:
         """A recorded client of this actor that speaks through a fault proxy."""

@@ -283,9 +283,9 @@ class Assembly:
         for port in self._ports:
             port.release()
 
-    def connect(self, url: str, actor: Actor, tap: Tap | None = None) -> Client:
-        """A client that speaks as this actor to one of the servers."""
-        proxy = self.proxies.between(actor, url)
+    def connect(self, url: str, actor: Actor, tap: Tap | None = None, *, direct: bool = False) -> Client:
+        """A client that speaks as this actor to one of the servers; `direct`: past every proxy."""
+        proxy = None if direct else self.proxies.between(actor, url)
         connection = proxy.connection() if proxy else self._way(url, actor)
         return Client(connection, actor=actor, user_agent=_USER_AGENT, tap=tap)
 

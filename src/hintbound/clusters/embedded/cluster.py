@@ -201,6 +201,10 @@ class EmbeddedCluster:
         """See Proxied."""
         return self._built.proxies.book
 
+    def direct(self, actor: Actor, tap: Tap) -> Client:
+        """See Proxied."""
+        return self._built.connect(self.server, actor, tap, direct=True)
+
     async def proxy(self, actor: Actor) -> FaultProxy:
         """See Proxied."""
         return await self._built.proxies.listening(actor, self.server)
