@@ -22,8 +22,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-import yaml
-
 from hintbound import __version__, mutants
 from hintbound.errors import CannotStart, one_of
 from hintbound.plugin import catalogue
@@ -32,7 +30,7 @@ from hintbound.plugin.regressions import Regression
 from hintbound.protocol import ExitCode, Verdict
 from hintbound.report import run_json, track_record
 from hintbound.report.model import Outcome
-from hintbound.report.track_record import Bug, History, Missing, Play, TrackRecord
+from hintbound.report.track_record import Bug, History, Play, TrackRecord
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -64,13 +62,15 @@ def play(bugs: Sequence[Bug], spec: str, times: int) -> dict[str, Play]:
     seen: dict[str, list[set[str]]] = defaultdict(list)
     for number in range(times):
         with tempfile.TemporaryDirectory() as folder:
-            for behaviour, outcome in judged(spec, ids, Path(folder)).items():
+            came = judged(spec, ids, Path(folder))
+            by_checks = found(Path(folder) / "latest")
+            for behaviour, outcome in came.items():
                 outcomes[behaviour].append(outcome)
                 wanted = Verdict.FAIL if has[behaviour] else Verdict.PASS
                 if outcome.verdict is not wanted:
                     print(f"  {behaviour} is {outcome.verdict} on {spec}: {outcome.reason}", flush=True)
                 if has[behaviour]:
-                    seen[behaviour].append(found(Path(folder) / "latest", outcome.namespace))
+                    seen[behaviour].append(by_checks[outcome.namespace])
         print(f"{spec}: {number + 1} of {times}", flush=True)
     today = datetime.now(UTC).date().isoformat()
     return {
@@ -78,12 +78,12 @@ def play(bugs: Sequence[Bug], spec: str, times: int) -> dict[str, Play]:
             cluster=spec,
             has=has[behaviour],
             times=times,
-            as_said=sum(o.verdict is (Verdict.FAIL if has[behaviour] else Verdict.PASS) for o in came),
+            as_said=sum(o.verdict is (Verdict.FAIL if has[behaviour] else Verdict.PASS) for o in all_of),
             last=today,
             seen_by=tuple(sorted(set.intersection(*seen[behaviour]))) if has[behaviour] else (),
-            said=plain(came[-1].reason, came[-1].namespace) if has[behaviour] else "",
+            said=plain(all_of[-1].reason, all_of[-1].namespace) if has[behaviour] else "",
         )
-        for behaviour, came in outcomes.items()
+        for behaviour, all_of in outcomes.items()
     }
 
 
@@ -103,13 +103,17 @@ def judged(spec: str, ids: Sequence[str], reports: Path) -> Mapping[str, Outcome
     return {one.behaviour: one for one in run_json.read(reports / "latest" / "run.json").outcomes}
 
 
-def found(run: Path, namespace: str) -> set[str]:
-    """The checks that find something in one scenario's record."""
-    command = [*HINTBOUND, "check", str(run), "--namespace", namespace, "--format", "json"]
+def found(run: Path) -> Mapping[str, set[str]]:
+    """The checks that find something in a run's record, by the namespace of the scenario."""
+    command = [*HINTBOUND, "check", str(run), "--format", "json"]
     checked = subprocess.run(command, capture_output=True, text=True, check=False)
     if checked.returncode not in (ExitCode.PASS, ExitCode.FAIL, ExitCode.UNKNOWN):
         raise CannotStart(f"hintbound check could not judge {run}: {checked.stderr.strip()}")
-    return {check["name"] for check in json.loads(checked.stdout)["checks"] if check["violations"]}
+    by_namespace: dict[str, set[str]] = defaultdict(set)
+    for check in json.loads(checked.stdout)["checks"]:
+        for violation in check["shown"]:
+            by_namespace[violation["pod"].partition("/")[0]].add(check["name"])
+    return by_namespace
 
 
 def plain(reason: str, namespace: str) -> str:
@@ -124,12 +128,6 @@ def in_history(history: History) -> History:
     if tested.returncode:
         print(tested.stdout)
     return replace(history, last="" if tested.returncode else datetime.now(UTC).date().isoformat())
-
-
-def missing() -> tuple[Missing, ...]:
-    """What is not reproduced."""
-    text = (ROOT / "suites" / "regressions" / "missing.yaml").read_text(encoding="utf-8")
-    return tuple(Missing(one["bug"], one["tried"]) for one in yaml.safe_load(text))
 
 
 def chosen(said: Sequence[Bug], names: Sequence[str], specs: Sequence[str]) -> dict[str, list[Bug]]:
@@ -180,8 +178,9 @@ def main() -> int:
             plays = [came.get(bug.behaviour, p) if p.cluster == spec else p for p in now[bug.bug].plays]
             now[bug.bug] = replace(now[bug.bug], plays=tuple(plays))
         store(file, now)
+    played = {bug.bug for bugs in wanted.values() for bug in bugs}
     for bug in said:
-        if bug.history and not asked.page and not asked.on and (not asked.bugs or bug.bug in asked.bugs):
+        if bug.history and bug.bug in played:
             now[bug.bug] = replace(now[bug.bug], history=in_history(bug.history))
     record = store(file, now)
     wrong = [bug.bug for bug in record.bugs if not bug.holds]
@@ -192,7 +191,7 @@ def main() -> int:
 
 def store(file: Path, now: Mapping[str, Bug]) -> TrackRecord:
     """Keep what was played so far: a long play may be broken off."""
-    record = TrackRecord(__version__, tuple(now.values()), missing())
+    record = TrackRecord(__version__, tuple(now.values()))
     if file.exists():
         record = TrackRecord.from_json(json.loads(file.read_bytes())).updated(record)
     write(record)

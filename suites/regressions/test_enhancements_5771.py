@@ -42,7 +42,7 @@ IMPATIENT = {"profiles": [{"pluginConfig": [{"name": "VolumeBinding", "args": AR
     "enhancements#5771",
     "the first failed binding keeps the nomination, and only the second clears it",
     shows=["embedded:1.35.4"],
-    absent=["embedded:1.36.3", "embedded:1.37.2"],
+    absent=["embedded:1.37.2"],
     means="VolumeBinding waits a second for a volume that nobody makes",
     note="See docs/findings/first-failed-binding-keeps-the-nomination.md.",
 )

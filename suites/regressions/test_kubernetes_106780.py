@@ -28,7 +28,7 @@ MISSING = "persistentvolumeclaim"
     "kubernetes#106780",
     "the nomination of a pod that cannot run is not cleared, and its room stays occupied",
     shows=["embedded:1.34.4", "embedded:1.34.0", "embedded:1.35.4", "embedded:1.37.2"],
-    absent=["embedded:1.33.13", "embedded:1.34.4,DynamicResourceAllocation=false"],
+    absent=["embedded:1.33.13"],
     means="the claim of a waiting preemptor is deleted, then its victim is let go",
     note="The releases of the report (up to 1.22) are not pinned. Since 1.34 the symptom is back by another "
     "way: what PreFilter refuses keeps its nomination where DynamicResourceAllocation is on; see "

@@ -18,9 +18,8 @@ from hintbound.plugin.webhooks import webhook
 @regression(
     "kubernetes#134400",
     "SchedulerAsyncAPICalls takes away the brake on kubernetes#134249",
-    shows=["embedded:1.34.0", "embedded:1.34.4,SchedulerAsyncAPICalls=true"],
+    shows=["embedded:1.34.0"],
     absent=["embedded:1.34.4", "embedded:1.35.4", "embedded:1.37.2"],
-    checks=["victim-deleted-once"],
     means="a webhook holds the preemptor's status and the victim's DELETE; a neighbour that goes wakes it",
 )
 async def test_unanswered_write_holds_the_preemptor(arena: Arena) -> None:

@@ -26,7 +26,7 @@ APART = {
     "kubernetes#135392",
     "queueing hints of InterPodAffinity and PodTopologySpread do not mind nominated pods",
     shows=["embedded:1.35.4", "embedded:1.34.4", "embedded:1.33.13"],
-    absent=["embedded:1.36.3", "embedded:1.37.2"],
+    absent=["embedded:1.37.2"],
     means="the hint of a gated pod keeps another away, and is cleared where nothing else happens",
     note="See docs/findings/affinity-waiters-sleep-on.md.",
 )
@@ -41,4 +41,7 @@ async def test_pod_that_kept_away_is_woken(arena: Arena) -> None:
 
     await arena.hint(holder, None)
 
-    assert await arena.bound(rival) == node
+    bound = await arena.until(
+        rival, lambda o: bool(o["spec"].get("nodeName")), f"{rival} to be bound", patience=8
+    )
+    assert bound["spec"]["nodeName"] == node

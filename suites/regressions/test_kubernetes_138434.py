@@ -27,7 +27,7 @@ HOSTNAME = "kubernetes.io/hostname"
     "kubernetes#138434",
     "a failed attempt is taken for one of the pod that was made anew under the same name meanwhile",
     shows=["embedded:1.35.4", "embedded:1.34.4", "embedded:1.33.13"],
-    absent=["embedded:1.36.3", "embedded:1.37.2"],
+    absent=["embedded:1.37.2"],
     means="an extender holds the attempt while the pod is deleted and made anew behind a scheduling gate",
 )
 async def test_successor_is_left_alone(arena: Arena) -> None:

@@ -20,7 +20,7 @@ HOSTNAME = "kubernetes.io/hostname"
 @regression(
     "kubernetes#139417",
     "PodScheduled=False, written late, stays on a pod that is bound",
-    shows=["embedded:1.35.4", "embedded:1.33.13", "embedded:1.34.4", "embedded:1.36.3", "embedded:1.37.2"],
+    shows=["embedded:1.35.4", "embedded:1.33.13", "embedded:1.34.4", "embedded:1.37.2"],
     absent=["embedded:1.35.4,SchedulerAsyncAPICalls=true"],
     checks=["scheduled-stays-true"],
     means="a webhook refuses a pod's first binding, and holds what the scheduler says of that",

@@ -16,10 +16,7 @@ from hintbound.plugin import Arena, Capability, Feature, behaviour, nomination, 
 @regression(
     "kubernetes#85677",
     "nominatedNodeName names a node that is gone",
-    shows=[
-        "embedded:1.34.4,NominatedNodeNameForExpectation=true",
-        "embedded:1.34.0,NominatedNodeNameForExpectation=true",
-    ],
+    shows=["embedded:1.34.4,NominatedNodeNameForExpectation=true"],
     absent=["embedded:1.34.4", "embedded:1.35.4", "embedded:1.37.2"],
     means="the only node is removed while its victim is held, then the victim is let go",
     note="The releases of the report (up to 1.22) are not pinned. #133276 brought the symptom back in 1.34 "

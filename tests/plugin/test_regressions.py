@@ -16,8 +16,8 @@ from hintbound.plugin.regressions import regression, regression_of
 from hintbound.protocol import Level, Profile
 
 NEEDED = {
-    *(f"kubernetes#{number}" for number in (85677, 89111, 95752, 106780, 134217, 134249, 134400, 135900)),
-    *(f"kubernetes#{number}" for number in (135392, 139417, 141694, 138434)),
+    *(f"kubernetes#{number}" for number in (85677, 89111, 92600, 95752, 106780, 134217, 134249)),
+    *(f"kubernetes#{number}" for number in (134400, 135392, 135900, 138434, 139417, 141694)),
     "enhancements#5771",
 }
 

@@ -88,7 +88,7 @@ def command(
     if code == pytest.ExitCode.NO_TESTS_COLLECTED:
         raise CannotStart(
             f"nothing to judge: no behaviour of profile {profile or 'core'!r} there.",
-            next_step="Try --profile all.",
+            next_step="Try --profile all, or regressions for public bugs.",
         )
     ends = {
         pytest.ExitCode.INTERRUPTED: ExitCode.INTERRUPTED,

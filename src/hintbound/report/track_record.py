@@ -76,20 +76,11 @@ class Bug:
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
-    """A bug that was not reproduced."""
-
-    bug: str
-    tried: str
-
-
-@dataclass(frozen=True, slots=True)
 class TrackRecord:
     """All of it."""
 
     suite_version: str
     bugs: tuple[Bug, ...]
-    missing: tuple[Missing, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """As `track-record.json` keeps it."""
@@ -103,11 +94,7 @@ class TrackRecord:
                 f"the track record is of format {record.get('format')!r}, not {FORMAT!r}.",
                 next_step="Make it anew: make regressions.",
             )
-        return cls(
-            record["suite_version"],
-            tuple(_bug(bug) for bug in record["bugs"]),
-            tuple(Missing(**one) for one in record["missing"]),
-        )
+        return cls(record["suite_version"], tuple(_bug(bug) for bug in record["bugs"]))
 
     def updated(self, newer: TrackRecord) -> TrackRecord:
         """The newer one, with what was played earlier where it still says so and was not played now."""
@@ -164,9 +151,7 @@ def page(record: TrackRecord) -> str:
         *(_row(bug) for bug in record.bugs),
     ]
     means = [line for bug in record.bugs for line in _means(bug)]
-    missing = [f"* {one.bug}: {one.tried}" for one in record.missing]
     parts = [_HEAD + "\n".join(rows), "## By what means", "\n".join(means)]
-    parts += ["## Not reproduced", "\n".join(missing)] if missing else []
     return "\n\n".join(parts) + f"\n\nPlayed by hintbound {record.suite_version}.\n"
 
 
