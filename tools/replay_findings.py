@@ -37,6 +37,8 @@ FOLDER = Path(__file__).parents[1] / "docs" / "findings"
 HINTBOUND = (sys.executable, "-m", "hintbound")
 LIMIT = 180
 """Seconds for one reproduction."""
+_OURS = Path(sys.executable).parent
+"""Where `hintbound` is, which some reproductions call."""
 _KIND_IMAGE = os.environ.get("HINTBOUND_KIND_IMAGE", "")
 _numbers = itertools.count(1)
 
@@ -123,7 +125,7 @@ def play(script: str, kubeconfig: str) -> tuple[int, str]:
             stdout=output,
             stderr=subprocess.STDOUT,
             cwd=folder,
-            env={**os.environ, "KUBECONFIG": kubeconfig},
+            env={**os.environ, "KUBECONFIG": kubeconfig, "PATH": f"{_OURS}{os.pathsep}{os.environ['PATH']}"},
             start_new_session=True,
         )
         try:

@@ -220,7 +220,11 @@ class Arena(Acts):
 
     def rule(self, what: str, **said: Any) -> RuleInForce:
         """A rule of the fault proxies for this scenario's objects, from now on until it is removed, or the
-        scenario ends: `match`, `when` and `do` as docs/proxy.md has them, and `actor`. Raises CannotStart."""
+        scenario ends: `match`, `when` and `do` as docs/proxy.md has them, and `actor`. Raises CannotStart.
+
+        Schedulers that other scenarios start share the actor and see these objects, too. What does something
+        to a whole watch (ends, pauses, delays, freezes it) belongs into a behaviour with `exclusive=True`.
+        """
         return self._rules.add(what, said)
 
     async def make(self, manifest: Json) -> Json:

@@ -19,7 +19,8 @@ BINDING: dict[str, Any] = {
     level="extended",
     needs=[*NEEDS, Feature.HINTS],
     harms=["scheduled-stays-true"],
-    source="kubernetes#140177 (review); measured 1.33.13-1.37.2",
+    source="kubernetes#140177 (review); measured 1.33.13-1.37.2; "
+    "docs/findings/unanswered-binding-gives-the-room-away.md",
 )
 async def test_binding_is_not_answered(arena: Arena) -> None:
     """The connection of the scheduler is broken off in place of the answer."""
@@ -48,7 +49,8 @@ async def test_binding_is_not_answered(arena: Arena) -> None:
     affects=["autoscaler", "dashboard"],
     advice="Read spec.nodeName before the condition: a pod that has one does not wait.",
     harms=["scheduled-stays-true"],
-    source="kubernetes Scheduler.handleBindingCycleError; kubernetes#139417; measured 1.33.13-1.37.2",
+    source="kubernetes Scheduler.handleBindingCycleError; kubernetes#139417; measured 1.33.13-1.37.2; "
+    "docs/findings/unanswered-binding-gives-the-room-away.md",
 )
 async def test_bound_pod_is_told_that_it_waits(arena: Arena) -> None:
     """The connection of the scheduler is broken off in place of the answer; then a barrier pod is bound."""
@@ -74,12 +76,14 @@ async def test_bound_pod_is_told_that_it_waits(arena: Arena) -> None:
     why="The scheduler forgets what it assumed before it knows that the binding failed.",
     level="extended",
     needs=NEEDS,
+    exclusive=True,  # a paused watch is paused for the pods of all scenarios
     severity="hazard",
     affects=["operator", "scheduler"],
     advice="Pods may be refused by their kubelet (OutOfcpu) after an apiserver was slow or broke off; their "
     "owners must replace them.",
     harms=["scheduled-stays-true", "node-not-overcommitted"],
-    source="kubernetes Cache.ForgetPod; kubernetes#100140, kubernetes#106361; measured 1.33.13-1.37.2",
+    source="kubernetes Cache.ForgetPod; kubernetes#100140, kubernetes#106361; measured 1.33.13-1.37.2; "
+    "docs/findings/unanswered-binding-gives-the-room-away.md",
 )
 async def test_room_is_given_twice(arena: Arena) -> None:
     """A second pod waits for the room of a first one, whose binding is held, done, and not answered; that it
@@ -127,6 +131,7 @@ async def test_nomination_is_refused_once(arena: Arena) -> None:
     victim = await arena.running_pod(
         node, cpu="4", priority="hintbound-low", finalizers=["hintbound.dev/hold"]
     )
+    await arena.nodes.caught_up(node)
     refused = arena.rule(
         "a nomination is refused",
         actor="kube-scheduler",
@@ -155,13 +160,14 @@ async def test_nomination_is_refused_once(arena: Arena) -> None:
     level="extended",
     needs=[*NEEDS, Feature.PREEMPTION],
     harms=["victim-deleted-once"],  # what was not answered is asked again
-    source="kubernetes#134249; measured 1.34.4-1.37.2",
+    source="kubernetes#134249; measured 1.34.0-1.37.2",
 )
 async def test_deletion_is_not_answered(arena: Arena) -> None:
     """The connection of the scheduler is broken off in place of the answer to its DELETE."""
     await arena.own_scheduler(proxied=True)
     (node,) = await arena.nodes(1)
     victim = await arena.running_pod(node, cpu="4", priority="hintbound-low", grace=3)
+    await arena.nodes.caught_up(node)
     lost = arena.rule(
         "the answer to a deletion is lost",
         actor="kube-scheduler",

@@ -12,6 +12,7 @@ NEEDS = [Capability.FAKE_NODES, Capability.OWN_SCHEDULER, Capability.ACTOR_PROXY
     why="Watches expire every day; the list must tell all that they would have told.",
     level="extended",
     needs=[*NEEDS, Feature.HINTS],
+    exclusive=True,  # whichever scheduler's watch meets the event first is ended
     source="client-go Reflector; measured 1.34.4-1.37.2",
 )
 async def test_hint_is_listed(arena: Arena) -> None:
