@@ -44,7 +44,7 @@ async def test_binding_is_not_answered(arena: Arena) -> None:
     "no kubelet writes the condition it stays so.",
     why="Whoever reads the condition takes a running pod for one that waits, and may add a node for it.",
     level="extended",
-    needs=NEEDS,
+    needs=[*NEEDS, Feature.CONDITIONS, Feature.UPSTREAM_DETAILS],
     severity="hazard",
     affects=["autoscaler", "dashboard"],
     advice="Read spec.nodeName before the condition: a pod that has one does not wait.",
@@ -75,7 +75,7 @@ async def test_bound_pod_is_told_that_it_waits(arena: Arena) -> None:
     "pod that waits for it, and the node is over-committed.",
     why="The scheduler forgets what it assumed before it knows that the binding failed.",
     level="extended",
-    needs=NEEDS,
+    needs=[*NEEDS, Feature.CONDITIONS, Feature.UPSTREAM_DETAILS],
     exclusive=True,  # a paused watch is paused for the pods of all scenarios
     severity="hazard",
     affects=["operator", "scheduler"],
@@ -158,7 +158,7 @@ async def test_nomination_is_refused_once(arena: Arena) -> None:
     "once it is gone.",
     why="What is asked again must not be worse than what was asked once.",
     level="extended",
-    needs=[*NEEDS, Feature.PREEMPTION],
+    needs=[*NEEDS, Feature.PREEMPTION, Feature.POD_AFFINITY],
     harms=["victim-deleted-once"],  # what was not answered is asked again
     source="kubernetes#134249; measured 1.34.0-1.37.2",
 )
