@@ -120,7 +120,7 @@ async def test_room_is_given_twice(arena: Arena) -> None:
     why="An apiserver under load sheds status writes first; a nomination that is lost for good lets others "
     "take the room.",
     level="extended",
-    needs=[*NEEDS, Feature.PREEMPTION],
+    needs=[*NEEDS, Feature.PREEMPTION, Feature.POD_AFFINITY],
     source="client-go, Retry-After; measured 1.34.4-1.37.2",
 )
 async def test_nomination_is_refused_once(arena: Arena) -> None:
