@@ -229,6 +229,10 @@ class Decision:
             raise UnreadableDecision(
                 f"ttlSeconds is {self.ttl!r}, not more than 0 and at most {LONGEST_TTL:g}"
             )
+        try:
+            self.time.astimezone(UTC), self.expires.astimezone(UTC)
+        except OverflowError:
+            raise UnreadableDecision(f"time is {self.time}, out of reach") from None
 
     @property
     def expires(self) -> datetime:

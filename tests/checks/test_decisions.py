@@ -60,6 +60,8 @@ def test_any_time_zone_is_read() -> None:
         (annotation(time="yesterday"), "time is 'yesterday'"),
         (annotation(time=1764493200), "time is 1764493200"),
         (annotation(time="2026-11-30T09:00:00"), "no moment with a time zone"),
+        (annotation(time="9999-12-31T23:59:59Z"), "out of reach"),
+        (annotation(time="0001-01-01T00:00:00+01:00"), "out of reach"),
         (annotation(ttlSeconds=0), "ttlSeconds is 0"),
         (annotation(ttlSeconds=-1), "ttlSeconds is -1"),
         (annotation(ttlSeconds=LONGEST_TTL + 1), "at most 3600"),

@@ -89,6 +89,13 @@ def test_stdin_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, expected
         assert told(read("-")[0]) == expected
 
 
+def test_stdin_that_is_closed_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+
+    with pytest.raises(CannotStart, match="stdin is closed"):
+        audit_files.files(["-"])
+
+
 def _eks(text: str) -> dict[str, Any]:
     return {"timestamp": 1, "message": text}
 
@@ -170,6 +177,22 @@ def test_body_that_aks_left_out_is_told_as_cut_off(tmp_path: Path) -> None:
     assert all(request.truncated for life in lives for request in life.requests)
 
 
+def test_resources_of_other_api_groups_are_no_pods(tmp_path: Path, expected: object) -> None:
+    other = audit("create", resource="bindings", name="queue", code=201, apiGroup="rabbitmq.com")
+    of_gke = {
+        "protoPayload": {
+            "methodName": "com.rabbitmq.v1beta1.bindings.create",
+            "resourceName": "rabbitmq.com/v1beta1/namespaces/ns/bindings/queue",
+        },
+        "timestamp": "2026-11-30T09:00:00.000001Z",
+    }
+    batch = {"kind": "EventList", "items": [other]}
+    log = tmp_path / "audit.log"
+    log.write_bytes(b"".join([*LINES, *map(line, (other, batch, of_gke))]))
+
+    assert told(read(log)[0]) == expected
+
+
 def test_record_of_cloud_logging_is_the_event_it_tells_of() -> None:
     answer = pod(rv="7", hint="n1") | {"@type": "core.k8s.io/v1.Pod"}
     record = {
@@ -218,9 +241,13 @@ def test_record_of_cloud_logging_is_the_event_it_tells_of() -> None:
             line(orjson.loads(LINES[0]) | {"stageTimestamp": "yesterday"}),
             "an audit event whose fields are none that Kubernetes writes",
         ),
+        (
+            line(orjson.loads(LINES[0]) | {"stageTimestamp": "9999-12-31T23:59:59-14:00"}),
+            "an audit event whose fields are none that Kubernetes writes",
+        ),
         (b'{"x": "' + b"y" * LONGEST_LINE + b'"}\n', "longer than 8 MiB"),
     ],
-    ids=["truncated", "klog", "other", "GKE", "list", "v1beta1", "fields", "8MiB"],
+    ids=["truncated", "klog", "other", "GKE", "list", "v1beta1", "fields", "year 10000", "8MiB"],
 )
 def test_line_that_cannot_be_read_is_told_by_file_and_line(
     text: bytes, why: str, tmp_path: Path, expected: object

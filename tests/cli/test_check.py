@@ -171,7 +171,14 @@ def test_markers_of_a_run_are_no_pods_to_judge(tmp_path: Path, capsys: pytest.Ca
         (["--checks=,", "/nowhere"], "no check was asked for"),
         (["/nowhere"], "/nowhere is not there"),
         (["/nowhere", "--since=yesterday"], "--since 'yesterday' is no time"),
+        (["/nowhere", "--until=9999-12-31T23:59:59-14:00"], "59-14:00' is no time"),
+        (
+            ["/nowhere", "--since=2026-11-30", "--until=2026-11-29"],
+            "--since 2026-11-30 is not before --until",
+        ),
         (["/nowhere", "--gate=X"], "Write NAME=true or NAME=false"),
+        (["/nowhere", "--nominator-user="], "--nominator-user is empty"),
+        ([""], "PATH is empty"),
         ([], "PATH"),
     ],
 )

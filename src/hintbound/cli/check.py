@@ -72,7 +72,19 @@ def command(
     from hintbound.report import checked
 
     checks = judging.chosen(None if names is None else [n.strip() for n in names.split(",") if n.strip()])
+    for option, given in (
+        ("PATH", paths),
+        ("--namespace", namespaces),
+        ("--scheduler-user", schedulers),
+        ("--nominator-user", nominators),
+    ):
+        if "" in given:
+            raise CannotStart(f"{option} is empty.", next_step="Was a variable of your shell not set?")
     wanted = Wanted(_moment(since, "--since"), _moment(until, "--until"), frozenset(namespaces))
+    if wanted.since and wanted.until and wanted.since >= wanted.until:
+        raise CannotStart(
+            f"--since {since} is not before --until {until}.", next_step="Then nothing is left to judge."
+        )
     context = Context(
         behaviour="",
         namespace="",
@@ -207,11 +219,11 @@ def _moment(text: str | None, option: str) -> str:
         return ""
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        return timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    except (ValueError, OverflowError):
         raise CannotStart(
             f"{option} {text!r} is no time.", next_step="Write RFC 3339, e.g. 2026-11-30T09:00:00Z."
         ) from None
-    return timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
 
 
 def _gate(text: str) -> tuple[str, bool]:

@@ -115,6 +115,7 @@ def of_cloud_logging(record: Mapping[str, Any], payload: Mapping[str, Any]) -> M
         "user": {"username": (payload.get("authenticationInfo") or {}).get("principalEmail", "")},
         "userAgent": (payload.get("requestMetadata") or {}).get("callerSuppliedUserAgent", ""),
         "objectRef": {
+            "apiGroup": "" if path[0] == "core" else path[0],
             "resource": resource,
             "namespace": namespace,
             "name": name,

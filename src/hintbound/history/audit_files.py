@@ -48,6 +48,8 @@ def files(paths: Iterable[str]) -> list[str]:
     found: dict[str, None] = {}
     for path in paths:
         if path == STDIN:
+            if sys.stdin is None:  # the shell closed it: <&-
+                raise CannotStart("stdin is closed.", next_step="Pipe a log into it, or name files.")
             found[STDIN] = None
             continue
         place = Path(path)

@@ -79,9 +79,10 @@ def _demand_api(record: Mapping[str, Any]) -> None:
 
 
 def about_pods(audit: Mapping[str, Any]) -> bool:
-    """Whether an audit event is about pods, or a binding of one."""
+    """Whether an audit event is about pods, or a binding of one; other API groups have resources of these
+    names, too (`bindings` of rabbitmq.com)."""
     target = audit.get("objectRef")
-    return isinstance(target, dict) and target.get("resource") in _PODS
+    return isinstance(target, dict) and target.get("resource") in _PODS and not target.get("apiGroup")
 
 
 def event_fields(audit: dict[str, Any]) -> dict[str, Any]:

@@ -71,7 +71,8 @@ class Mapper:
                     audit = decoded(text)
                     if not audit.auditID or audit.apiVersion not in _API:
                         raise ValueError
-                    about_pods, stamp = audit.objectRef.resource in ("pods", "bindings"), audit.stageTimestamp
+                    target, stamp = audit.objectRef, audit.stageTimestamp
+                    about_pods = target.resource in ("pods", "bindings") and not target.apiGroup
                 else:
                     envelope, about_pods = enveloped(text), False
                     stamp = envelope.stageTimestamp

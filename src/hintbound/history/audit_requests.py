@@ -194,7 +194,7 @@ def moment(stamp: str) -> Seconds:
 
 
 def stamped(text: str) -> str:
-    """A time in that form. Raises ValueError for what is none."""
+    """A time in that form. Raises ValueError for what is none, or is in no year of UTC."""
     if len(text) == 27 and text[26] == "Z" and text[19] == "." and text[20:26].isdecimal():
         if text[:19] not in _seconds:
             moment(text)
@@ -204,4 +204,7 @@ def stamped(text: str) -> str:
     from hintbound.history.events import timestamp
 
     found = datetime.fromisoformat(text)
-    return timestamp(found if found.tzinfo else found.replace(tzinfo=UTC))
+    try:
+        return timestamp(found if found.tzinfo else found.replace(tzinfo=UTC))
+    except OverflowError as error:
+        raise ValueError(str(error)) from None

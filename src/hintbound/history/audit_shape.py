@@ -30,6 +30,7 @@ class User(msgspec.Struct, frozen=True, gc=False):
 class Target(msgspec.Struct, frozen=True, gc=False):
     """What it was asked of."""
 
+    apiGroup: str = ""  # noqa: N815
     resource: str = ""
     namespace: str = ""
     name: str = ""
