@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from hintbound.checks import fit, liveness, room
+from hintbound.checks import fit, liveness, preemption, room
 from hintbound.history import Kind
 from hintbound.history.setting import setting
 from hintbound.protocol import SCHEDULER_USER
@@ -159,6 +159,45 @@ def test_scheduler_that_was_started_anew_may_not_know_of_a_gated_pods_hint() -> 
 
     assert judged(CLEARED, record.lives(), BARE).violations == 0
     assert alarms(CLEARED, record) == 1
+
+
+def test_scheduler_keeps_the_hint_of_a_pod_that_it_is_about_to_bind() -> None:
+    record = created()
+    record.hinted("n1", by=SCHEDULER_USER)
+    record.passes(10)
+    full_node(record)
+    nominated(record)
+    record.passes(10)
+    record.gone("victim", "u9", node="n1", cpu="4")
+
+    assert alarms(CLEARED, record) == 0
+
+
+def test_pod_that_was_bound_where_it_was_hinted_may_have_been_on_its_way() -> None:
+    record = created()
+    record.hinted("n1")
+    record.passes(10)
+    full_node(record)
+    nominated(record)
+    record.passes(10)
+    record.bound("n1")
+
+    assert alarms(CLEARED, record) == 0
+    assert reasons(CLEARED, record) == [preemption.ON_ITS_WAY]
+
+
+def test_preemptor_that_stays_nominated_preempts_again_without_a_word() -> None:
+    record = Record()
+    full_node(record)
+    record.created("high", "u8", cpu="4", **HIGH)
+    record.nominated("n1", name="high", uid="u8", cpu="4", **HIGH)
+    record.passes(60)
+    record.created()
+    record.hinted("n1", by=SCHEDULER_USER)  # where it is about to be bound
+    record.victimised("victim", "u9", cpu="4")
+
+    assert alarms("preemption-told-whole", record) == 0
+    assert reasons("preemption-told-whole", record) == [preemption.UNSAID]
 
 
 def test_record_that_ends_before_hints_had_to_be_cleared_is_unknown() -> None:

@@ -30,6 +30,7 @@ def test_the_record_names_it_and_tells_that_its_rule_bit(never_clears: Ended) ->
     [
         (["--mutant", "never-cleans"], "'never-cleans'. Did you mean 'never-clears'?"),
         (["--seed", "x"], "'x' is not a valid integer"),
+        (["--seed", str(2**63)], "'9223372036854775808' is no seed"),
     ],
 )
 def test_what_is_none_is_one_line_before_anything_starts(

@@ -10,7 +10,7 @@ from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
 from hintbound.checks.fit import last_seen
-from hintbound.checks.hints import NO_ANSWERS, hint_sent, untold
+from hintbound.checks.hints import NO_ANSWERS, hint_changes, hint_sent, untold
 from hintbound.checks.model import Context, Known, Units, Unknown, Violation, check, check_life
 from hintbound.checks.preempting import (
     VICTIMS,
@@ -43,6 +43,12 @@ CLEARED_WITHIN: Final[Seconds] = 5.0
 """The scheduler clears them in the same breath; this long its writes may take."""
 
 WHOSE: Final = "the nomination of the pod that it was deleted for is not in the record"
+
+UNSAID: Final = "which of several pods it was deleted for cannot be told, and not all say why they wait"
+
+ON_ITS_WAY: Final = (
+    "a pod was bound where it was hinted to: it may have been on its way when another preempted"
+)
 
 _CAME: Final = "a pod came to "
 
@@ -131,9 +137,11 @@ def preemption_told_whole(lives: Sequence[PodLife], context: Context) -> Iterato
             yield Unknown(WHOSE)
         silent = [n for n in asking if firsts[id(n.life)] is n and not n.says_why]
         if silent and len(asking) > 1:
-            yield Unknown(
-                "which of several pods it was deleted for cannot be told, and not all say why they wait"
-            )
+            yield Unknown(UNSAID)
+        elif silent and any(
+            n.life is not silent[0].life and _stood(n.life, node, deletions[0].mono) for n in nominated[node]
+        ):
+            yield Unknown(UNSAID)  # who preempts again on the node that it was nominated to sends no hint
         elif silent and id(silent[0].life) not in judged:
             judged.add(id(silent[0].life))
             pod = f"{silent[0].life.namespace}/{silent[0].life.name}"
@@ -141,6 +149,12 @@ def preemption_told_whole(lives: Sequence[PodLife], context: Context) -> Iterato
                 f"pod {pod} was nominated to {node} without a word on why it waits, and {life.name} deleted"
             )
             yield Violation(said, (silent[0].request, deletions[0]))
+
+
+def _stood(life: PodLife, node: str, at: Seconds) -> bool:
+    """Whether a pod waited with a hint to a node at a moment."""
+    seen = last_seen(life, at)
+    return seen is not None and seen.nominated_node_name == node and not seen.node_name
 
 
 def _firsts(nominated: Mapping[str, Sequence[Nomination]]) -> dict[int, Nomination]:
@@ -261,7 +275,8 @@ def preemptor_waits_for_victims(lives: Sequence[PodLife], context: Context) -> I
 )
 def lower_nominations_cleared(lives: Sequence[PodLife], context: Context) -> Iterator[Violation | Unknown]:
     """Source: `getLowerPriorityNominatedPods`: else pods wait for room that is taken. Of pods that another
-    scheduler serves it knows nothing, nor of hints from before it came back."""
+    scheduler serves it knows nothing, nor of hints from before it came back; one that it binds already, and
+    whose volumes it awaits, it no longer counts as nominated (`Scheduler.assume`)."""
     gone = list(victims(lives, context))
     if reason := status_untold(lives, context) if gone else "":
         yield from [Unknown(reason)] * len(gone)
@@ -289,6 +304,9 @@ def lower_nominations_cleared(lives: Sequence[PodLife], context: Context) -> Ite
             if ends < at + CLEARED_WITHIN:
                 yield Unknown("the record ends before hints had to be cleared")
                 continue
+            if node_of(lower) == node and _kept(lower, stands):
+                yield Unknown(ON_ITS_WAY)
+                continue
             said = f"{stands} kept its hint to {node} when {asking[0].life.name} preempted {life.name} there"
             yield Violation(said, (stands, deletions[0], asking[0].request))
 
@@ -305,6 +323,10 @@ def _stands(lower: PodLife, node: str, at: Seconds, context: Context) -> PodVers
     if seen is None or seen.nominated_node_name != node or seen.node_name or over(seen):
         return None
     known = context.setting
+    made = [c for c in hint_changes(lower) if c.version.mono <= seen.mono and c.after == node]
+    writer = made[-1].writer if made else None
+    if writer and writer.user in context.schedulers and not Nomination(lower, writer, node).says_why:
+        return None  # so it tells where it is about to bind a pod (NominatedNodeNameForExpectation)
     if known is None and seen.object.get("spec", {}).get("schedulingGates"):
         return (
             None  # before 1.37 a scheduler that was started anew knows nothing of it, and no log tells that
@@ -319,6 +341,12 @@ def _stands(lower: PodLife, node: str, at: Seconds, context: Context) -> PodVers
             return None
     tried = (r for r in lower.requests if r.user in context.schedulers and hint_sent(r) is not None)
     return None if any(at - CLEARED_WITHIN <= r.mono <= until for r in tried) else seen
+
+
+def _kept(life: PodLife, since: PodVersion) -> bool:
+    """Whether its hint stayed until it was bound."""
+    later = (v for v in life.versions if v.mono >= since.mono and not v.node_name)
+    return all(v.nominated_node_name == since.nominated_node_name for v in later)
 
 
 def _scheduler(life: PodLife) -> str:

@@ -228,7 +228,7 @@ def _seed(text: str | None) -> int:
     """The seed that was asked for, or any. Raises CannotStart."""
     if text is None:
         return secrets.randbelow(2**32)
-    if not text.isascii() or not text.isdecimal():
+    if not text.isascii() or not text.isdecimal() or len(text) > 19 or int(text) >= 2**63:
         raise CannotStart(f"{text!r} is no seed.", next_step="Write a number, as a report shows it.")
     return int(text)
 
