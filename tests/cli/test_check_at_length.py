@@ -14,6 +14,7 @@ from pathlib import Path
 
 import orjson
 import psutil
+import pytest
 
 from hintbound.protocol import ExitCode
 from tests.history.lines import audit, line, pod
@@ -75,6 +76,18 @@ def test_interrupt_ends_at_once_and_leaves_nothing(tmp_path: Path) -> None:
         assert process.wait(PATIENCE) == ExitCode.INTERRUPTED
         assert process.stderr is not None
         assert process.stderr.read().strip() == "hintbound: interrupted."
+
+    assert left(tmp_path) == []
+    assert not any(map(psutil.Process.is_running, own))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_signal_to_all_of_its_processes_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    with checking(tmp_path, "-") as process:
+        own = begun(process, tmp_path)
+        os.killpg(process.pid, number)
+        os.killpg(process.pid, number)  # who is impatient does not disturb the cleaning up
+        assert process.wait(PATIENCE) == ExitCode.INTERRUPTED
 
     assert left(tmp_path) == []
     assert not any(map(psutil.Process.is_running, own))

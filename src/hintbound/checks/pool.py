@@ -127,8 +127,8 @@ def _serve(
     arguments: tuple[Any, ...],
 ) -> None:
     """Do tasks until the other end is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the one that we work for, which ends us
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for ends in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ends, signal.SIG_IGN)  # they go to the one that we work for, too, which ends us
     if _BY_COPY == "fork":
         for other in not_ours:  # else none of us would notice that it is gone
             other.close()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import json
+import signal
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,6 +20,7 @@ from hintbound.protocol import EXIT_CODES, SCHEDULER_USER, ComponentKind, ExitCo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from types import FrameType
 
     from hintbound.checks.model import Context
 
@@ -102,7 +105,7 @@ def command(
                 for check in checks:
                     tallies[check.name].add(judging.tally(check, part.lives, part.context))
     if found:
-        with _progress() as progress:
+        with _ended_in_order(), _progress() as progress:
             try:
                 judged = logs.judge(found, checks, context, wanted, intake, progress=progress)
             except pool.WorkerDied as error:
@@ -130,6 +133,34 @@ def _uncollected() -> Iterator[None]:
         yield
     finally:
         gc.enable()
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """SIGTERM, by which CI systems end a job, and a closed terminal do the same as Ctrl-C: what lies in the
+    temporary folder goes. Of several only the first is heard."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+    before = {n: signal.getsignal(n) for n in numbers}
+
+    def heard(_number: int, _frame: FrameType | None) -> None:
+        """Not SIG_IGN: Python complains of a signal that came before that and is looked at after it."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        for number in numbers:
+            signal.signal(number, heard)
+        raise KeyboardInterrupt
+
+    for number, handler in before.items():
+        if handler != signal.SIG_IGN:  # as nohup wants it
+            signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 @contextmanager
