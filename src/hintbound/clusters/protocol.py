@@ -250,11 +250,10 @@ class Stays(Protocol):
 class Proxied(Protocol):
     """A cluster whose actors may stand behind fault proxies (ACTOR_PROXY)."""
 
-    @property
     def book(self) -> Book:
         """The rules of all its proxies; what is added there counts at once."""
 
-    def direct(self, actor: Actor, tap: Tap) -> Client:
+    def direct(self, actor: Actor, tap: Tap | None = None) -> Client:
         """A new client of this actor that speaks to the first apiserver past every proxy."""
 
     async def proxy(self, actor: Actor) -> FaultProxy:

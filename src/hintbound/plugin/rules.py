@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from hintbound.clusters.protocol import Cluster, Proxied
 from hintbound.history.events import Kind
 from hintbound.plugin.judgement import Unproven
+from hintbound.protocol import Seconds
 from hintbound.proxy import Book
 from hintbound.proxy.tally import Tally
+
+BITES_WITHIN: Final[Seconds] = 10.0
+"""How long after all else a rule may still be about to bite."""
 
 
 class RuleInForce:
@@ -30,10 +35,16 @@ class RuleInForce:
         """Let go what it holds; it acts no more."""
         self._book.release(self._name)
 
-    def bit(self) -> None:
-        """That it did its work, without which the scenario shows nothing. Raises Unproven."""
-        if not self.hits:
-            raise Unproven(f"the fault never bit: {self._name}")
+    async def bit(self) -> None:
+        """Wait until it did its work, without which the scenario shows nothing. Raises Unproven.
+
+        What it does to an answer it does later than the watch shows what was asked.
+        """
+        try:
+            async with asyncio.timeout(BITES_WITHIN):
+                await self._tally.until_hit()
+        except TimeoutError:
+            raise Unproven(f"the fault never bit: {self._name}") from None
 
 
 class Rules:
@@ -53,8 +64,8 @@ class Rules:
         assert isinstance(self._cluster, Proxied), "a behaviour names what it needs: ACTOR_PROXY"
         name = f"{what} ({self._namespace}, {next(self._counter)})"
         match = {**said.get("match", {}), "namespace": self._namespace}
-        self._cluster.book.add({"name": name, **said, "match": match})
-        self._names[name] = RuleInForce(self._cluster.book, name)
+        self._cluster.book().add({"name": name, **said, "match": match})
+        self._names[name] = RuleInForce(self._cluster.book(), name)
         self._append(Kind.FAULT_BEGAN, {"fault": what, "parameters": dict(said)})
         return self._names[name]
 
@@ -65,7 +76,7 @@ class Rules:
 
     async def _remove(self, name: str) -> None:
         assert isinstance(self._cluster, Proxied)
-        tally = self._cluster.book.remove(name)
+        tally = self._cluster.book().remove(name)
         data = {
             "fault": name.partition(" (")[0],
             "hits": {str(actor): hits for actor, hits in tally.hits.items()},

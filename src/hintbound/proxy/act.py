@@ -28,7 +28,7 @@ class Act:
 
     def hit(self, what: str) -> None:
         """It bit."""
-        self.tally.hits[self.actor] += 1
+        self.tally.hit(self.actor)
         self.note(self.tally.rule.name, what)
 
     def unreadable(self, why: str) -> None:

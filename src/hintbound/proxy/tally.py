@@ -31,6 +31,7 @@ class Tally:
         self._clock = Clock(rule.when, now(), now)
         self._now = now
         self._lifted = asyncio.Event()
+        self._bit = asyncio.Event()
 
     @property
     def in_force(self) -> bool:
@@ -43,6 +44,15 @@ class Tally:
             return False
         self.fitted[actor] += 1
         return self._clock.allows(actor, obj)
+
+    def hit(self, actor: str) -> None:
+        """It bit."""
+        self.hits[actor] += 1
+        self._bit.set()
+
+    async def until_hit(self) -> None:
+        """Wait until it has bitten anybody."""
+        await self._bit.wait()
 
     def lift(self) -> None:
         """Let go what is held, and act no more."""

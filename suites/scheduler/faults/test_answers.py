@@ -33,7 +33,7 @@ async def test_binding_is_not_answered(arena: Arena) -> None:
     await arena.ungate(pod)
 
     assert await arena.bound(pod) == hinted
-    lost.bit()
+    await lost.bit()
     life = await arena.life(pod)
     assert [r.code for r in life.requests if r.binds and r.succeeded] == [201]
 
@@ -63,7 +63,7 @@ async def test_bound_pod_is_told_that_it_waits(arena: Arena) -> None:
         pod, lambda o: scheduled(o).get("reason") == "SchedulerError", f"{pod} to be told SchedulerError"
     )
 
-    lost.bit()
+    await lost.bit()
     assert told["spec"]["nodeName"] == node
     await arena.bound(await arena.pod("barrier"))
     assert scheduled(await arena.now(pod))["status"] == "False"
@@ -110,8 +110,8 @@ async def test_room_is_given_twice(arena: Arena) -> None:
     held.release()
 
     assert await arena.bound(first) == await arena.bound(second) == node
-    lost.bit()
-    late.bit()
+    await lost.bit()
+    await late.bit()
 
 
 @behaviour(
@@ -147,7 +147,7 @@ async def test_nomination_is_refused_once(arena: Arena) -> None:
     preemptor = await arena.pod("preemptor", cpu="4", priority="hintbound-high")
 
     assert await arena.nominated(preemptor) == node
-    refused.bit()
+    await refused.bit()
     await arena.release(victim)
     assert await arena.bound(preemptor) == node
 
@@ -182,5 +182,5 @@ async def test_deletion_is_not_answered(arena: Arena) -> None:
     )
 
     assert await arena.bound(preemptor) == node
-    lost.bit()
+    await lost.bit()
     assert going["metadata"]["deletionGracePeriodSeconds"] == 3

@@ -33,7 +33,7 @@ async def test_hint_is_listed(arena: Arena) -> None:
     await arena.ungate(pod)
 
     assert await arena.bound(pod) == hinted
-    unseen.bit()
+    await unseen.bit()
 
 
 @behaviour(
@@ -60,4 +60,4 @@ async def test_hint_is_never_seen(arena: Arena) -> None:
     await arena.ungate(pod)
 
     assert await arena.bound(pod) == attractive
-    unseen.bit()
+    await unseen.bit()

@@ -135,7 +135,8 @@ async def test_nodes_of_a_cluster_that_is_broken_off_while_it_is_left_are_remove
     cluster._guard = Guard()
     cluster._nodes._janitor = Janitor("hintbound-a")  # type: ignore[attr-defined]
     part = Mock(pid=None, let_go=AsyncMock(side_effect=asyncio.CancelledError), close=AsyncMock())
-    cluster._assembly = Mock(components={"kwok": part}, processes=dict)
+    proxies = Mock(close=AsyncMock())
+    cluster._assembly = Mock(components={"kwok": part}, processes=dict, proxies=proxies)
     tools.program("docker", {**_NODES, "ps*": ""})
 
     with pytest.raises(asyncio.CancelledError):

@@ -196,12 +196,11 @@ class EmbeddedCluster:
         """The path of the kubeconfig of an actor or a component's user."""
         return self._built.credentials.kubeconfig(user)
 
-    @property
     def book(self) -> Book:
         """See Proxied."""
         return self._built.proxies.book
 
-    def direct(self, actor: Actor, tap: Tap) -> Client:
+    def direct(self, actor: Actor, tap: Tap | None = None) -> Client:
         """See Proxied."""
         return self._built.connect(self.server, actor, tap, direct=True)
 

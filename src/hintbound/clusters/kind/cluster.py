@@ -223,12 +223,11 @@ class KindCluster:
             self._clients[actor] = self._built.connect(self._server, actor)
         return self._clients[actor]
 
-    @property
     def book(self) -> Book:
         """See Proxied."""
         return self._built.proxies.book
 
-    def direct(self, actor: Actor, tap: Tap) -> Client:
+    def direct(self, actor: Actor, tap: Tap | None = None) -> Client:
         """See Proxied."""
         return self._built.connect(self._server, actor, tap, direct=True)
 
