@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import random
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +18,13 @@ from hypothesis import strategies as st
 
 from hintbound.checks import Context, judging, logs, worker
 from hintbound.checks.judging import Tally, ours
+from hintbound.checks.model import Unknown
 from hintbound.checks.records import Intake
+from hintbound.checks.traits import traits_of
 from hintbound.history import Source, audit_files
 from hintbound.history.audit_found import Wanted
+from hintbound.protocol import CLEARING_NOMINATED_NODE_NAME_AFTER_BINDING as CLEARING
+from hintbound.protocol import ComponentKind
 from tests.checks.breaks import BREAKS
 from tests.checks.in_memory import in_memory
 from tests.checks.record import CONTEXT, Record, clean
@@ -114,6 +119,48 @@ def test_logs_shuffled_split_doubled_and_cut_are_judged_as_in_memory(
     files = audit_files.files([str(tmp_path)])
 
     assert told(*at_once(files, wanted=wanted)) == told(*simply(files, CONTEXT, wanted))
+
+
+@pytest.mark.parametrize("gates", [{}, {CLEARING: True}, {CLEARING: False}], ids=["untold", "on", "off"])
+@pytest.mark.parametrize("tried", [False, True], ids=["bound", "tried"])
+@pytest.mark.parametrize("level", ["RequestResponse", "Request", "Metadata"])
+def test_traits_tell_of_a_life_what_a_look_tells(
+    level: str, tried: bool, gates: dict[str, bool], tmp_path: Path
+) -> None:
+    log = tmp_path / "audit.log"
+    log.write_bytes(b"".join(_spoiled(text, level, tried=tried) for text in LINES))
+    context = replace(CONTEXT, gates={ComponentKind.APISERVER: gates})
+    told = Counter[str]()
+    for life in in_memory([str(log)], Wanted())[0]:
+        traits = traits_of(life, context, {})
+        for check in ours():
+            said: bool | Unknown | None = None
+            if check.needs is not None and not check.needs & traits:
+                said = False
+            elif check.by_traits is not None:
+                said = check.by_traits(traits, context)
+                told[check.name] += said is not None
+            if said is None:
+                continue
+            by_traits, looked = Tally(check), Tally(check)
+            judging.add_by_traits(by_traits, said, 1, context)
+            judging.add_life(looked, life, context)
+            assert by_traits == looked, life.requests
+
+    assert tried or set(+told) == {check.name for check in ours() if check.by_traits is not None}
+
+
+def _spoiled(text: bytes, level: str, *, tried: bool) -> bytes:
+    """The same at another level, or with bindings that were only tried."""
+    event = orjson.loads(text)
+    if tried and event["objectRef"].get("subresource") == "binding":
+        event["requestURI"] = event.get("requestURI", "") + "?dryRun=All"
+    if level != "RequestResponse":
+        event["level"] = level
+        event.pop("responseObject", None)
+    if level == "Metadata":
+        event.pop("requestObject", None)
+    return line(event)
 
 
 @pytest.mark.parametrize("length", [300, 5000])

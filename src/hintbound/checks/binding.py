@@ -54,12 +54,35 @@ def _bound_and_clears(life: PodLife, context: Context) -> bool:
     return on is not False and _was_bound(life, context) and _on_a_node(life, context)
 
 
+def _place_by_traits(traits: int, unless: Trait) -> bool | Unknown | None:
+    """Of what concerns lives that were seen on a node, or would have been; `unless` asks for a look."""
+    if not traits & (Trait.ON_NODE | Trait.BINDING_UNTOLD):
+        return False
+    return UNSEEN if not traits & Trait.ON_NODE else None if traits & unless else True
+
+
+def _never_both_by_traits(traits: int, context: Context) -> bool | Unknown | None:
+    if not traits & Trait.BINDING:
+        return None
+    on = context.gate(ComponentKind.APISERVER, CLEARING)
+    told = _place_by_traits(traits, Trait.HINTED)
+    return False if on is False or told is False else UNGATED if on is None else told
+
+
+def _bindings_by_traits(traits: int, unless: Trait) -> bool | None:
+    """Of what concerns bindings by schedulers."""
+    if not traits & Trait.BINDING:
+        return False
+    return None if traits & (unless | Trait.BINDING_BY_OTHER) else True
+
+
 @check_life(
     "never-both",
     must="No version of a pod that was bound carries both spec.nodeName and status.nominatedNodeName, where "
     "ClearingNominatedNodeNameAfterBinding is on.",
     concerns=_bound_and_clears,
     needs=Trait.BOUND,
+    by_traits=_never_both_by_traits,
     about="pods that were bound where the gate is on",
 )
 def never_both(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
@@ -80,6 +103,7 @@ def never_both(life: PodLife, context: Context) -> Iterator[Violation | Unknown]
     must="The spec.nodeName of a pod, once set, never changes.",
     concerns=_on_a_node,
     needs=Trait.BOUND,
+    by_traits=lambda traits, context: _place_by_traits(traits, Trait.MOVED),
     about="pods on a node",
 )
 def node_name_stays(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
@@ -101,6 +125,7 @@ def node_name_stays(life: PodLife, context: Context) -> Iterator[Violation | Unk
     must="A pod that was not created on its node is bound by a scheduler, through pods/binding.",
     concerns=_was_bound,
     needs=Trait.BOUND,
+    by_traits=lambda traits, context: _bindings_by_traits(traits, Trait(0)) or None,
     about="pods that were bound",
 )
 def bound_by_scheduler(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
@@ -123,6 +148,7 @@ def bound_by_scheduler(life: PodLife, context: Context) -> Iterator[Violation | 
     must="A pod is bound at most once.",
     concerns=_was_bound,
     needs=Trait.BOUND,
+    by_traits=lambda traits, context: _bindings_by_traits(traits, Trait.BINDINGS) or None,
     about="pods that were bound",
 )
 def bound_once(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
@@ -138,6 +164,7 @@ def bound_once(life: PodLife, context: Context) -> Iterator[Violation | Unknown]
     severity=Severity.HAZARD,
     concerns=lambda life, context: any(r.user in context.schedulers for r in bindings(life)),
     needs=Trait.BOUND,
+    by_traits=lambda traits, context: _bindings_by_traits(traits, Trait.BINDING_WITHOUT_UID),
     about="pods that a scheduler bound",
 )
 def binding_names_uid(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
@@ -158,6 +185,7 @@ def _uid_sent(binding: Request) -> str:
     must="PodScheduled=False is never written on a pod that has a node.",
     concerns=_on_a_node,
     needs=Trait.BOUND,
+    by_traits=lambda traits, context: _place_by_traits(traits, Trait.UNSCHEDULED),
     about="pods on a node",
 )
 def scheduled_stays_true(life: PodLife, context: Context) -> Iterator[Violation | Unknown]:
@@ -186,6 +214,7 @@ def _bound_by_scheduler(life: PodLife, context: Context) -> bool:
     must="A scheduler binds a pod only to a node that has room for it beside the pods that are there.",
     concerns=_bound_by_scheduler,
     needs=Trait.BOUND,
+    by_traits=lambda traits, context: _bindings_by_traits(traits, Trait(0)),
     about="pods that a scheduler bound",
     without_setting=NO_NODES,
 )

@@ -128,6 +128,17 @@ def add_life(found: Tally, life: PodLife, context: Context) -> bool:
     return True
 
 
+def add_by_traits(found: Tally, told: bool | Unknown, count: int, context: Context) -> None:
+    """Count lives of which their traits told enough (`Check.by_traits`)."""
+    if told is False:
+        return
+    if reason := found.check.without_setting if context.setting is None else "":
+        found.unknowns[reason] += count
+    elif isinstance(told, Unknown):
+        found.unknowns[told.reason] += count
+    found.judged += count
+
+
 def together(check: Check, context: Context) -> bool:
     """Whether a check must be given lives together."""
     return check.each is None and not (check.without_setting and context.setting is None)

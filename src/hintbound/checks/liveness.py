@@ -49,6 +49,7 @@ def _waited_long(life: PodLife, context: Context) -> bool:
     must=f"No pod waits longer than {WAITS_AT_MOST:.0f} s while it fits on a node and nothing is broken.",
     concerns=_waited_long,
     needs=Trait.UNBOUND,
+    by_traits=lambda traits, context: None if context.setting else bool(traits & Trait.SEEN),
     about="pods that waited long",
     without_setting=NO_NODES,
 )

@@ -128,6 +128,9 @@ def ALONE(life: PodLife, context: Context) -> str:  # noqa: N802
 Judge = Callable[[Sequence[PodLife], Context], Iterable[Violation | Unknown]]
 Concerns = Callable[[PodLife, Context], bool]
 LifeJudge = Callable[[PodLife, Context], Iterable[Violation | Unknown]]
+ByTraits = Callable[[int, Context], "bool | Unknown | None"]
+"""What can be said of a life by its traits alone: False, the sentence does not concern it; True, it does, and
+nothing is wrong in this life; Unknown, it does, and nobody can tell; None, look at it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +168,8 @@ class Check:
     None: lives are judged together."""
     needs: Trait | None = None
     """A life that has none of these it cannot concern, so that nobody need ask. None: nobody knows."""
+    by_traits: ByTraits | None = None
+    """Spares the look at most lives: must say what the look would. None: nobody knows."""
     without_setting: str = ""
     """Why it cannot tell of any life where nothing is known of what surrounded the pods, as of an audit log
     (`Context.setting`): then nobody need ask it. Empty: it can."""
@@ -188,6 +193,7 @@ def check(
     about: str = "pods",
     known: Sequence[Known] = (),
     needs: Trait | None = None,
+    by_traits: ByTraits | None = None,
     without_setting: str = "",
     units: Units | None = None,
 ) -> Callable[[Judge], Check]:
@@ -209,6 +215,7 @@ def check(
             concerns,
             about,
             needs=needs,
+            by_traits=by_traits,
             without_setting=without_setting,
             units=units,
             known=known,
@@ -226,6 +233,7 @@ def check_life(
     severity: Severity = Severity.VIOLATION,
     known: Sequence[Known] = (),
     needs: Trait | None = None,
+    by_traits: ByTraits | None = None,
 ) -> Callable[[LifeJudge], Check]:
     """Make a check of a function that judges one life that it `concerns`. Raises as `check` does."""
 
@@ -236,7 +244,14 @@ def check_life(
                     yield from function(life, context)
 
         made = check(
-            name, must=must, severity=severity, concerns=concerns, about=about, known=known, needs=needs
+            name,
+            must=must,
+            severity=severity,
+            concerns=concerns,
+            about=about,
+            known=known,
+            needs=needs,
+            by_traits=by_traits,
         )(judge)
         return replace(made, each=function)
 

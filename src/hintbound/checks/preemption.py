@@ -363,7 +363,7 @@ def _scheduler(life: PodLife) -> str:
     units=replace(
         VICTIMS,
         tells=lambda life, context: [*nominating_untold(life, context), *_came_to(life)],
-        needs=Trait.HINTED | Trait.HINT_SENT | Trait.STATUS_BY_SCHEDULER | Trait.BOUND,
+        needs=Trait.HINTED | Trait.HINT_SENT | Trait.STATUS_BY_SCHEDULER | Trait.ON_NODE | Trait.BINDING_SENT,
     ),
 )
 def no_needless_victims(lives: Sequence[PodLife], context: Context) -> Iterator[Violation | Unknown]:
@@ -396,7 +396,8 @@ def _came_to(life: PodLife) -> list[tuple[str, Seconds]]:
     """The node that a pod came to, and when."""
     if life.bound is not None:
         return [(_CAME + life.bound.node_name, life.bound.mono)]
-    return [(_CAME + node_of(life), life.binding.mono)] if life.binding is not None else []
+    node = node_of(life)
+    return [(_CAME + node, life.binding.mono)] if life.binding is not None and node else []
 
 
 CHECKS = (

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from hintbound.checks import judging, spill
 from hintbound.checks.judging import Tally
-from hintbound.checks.model import Check, Context, Violation
+from hintbound.checks.model import Check, Context, Unknown, Violation
 from hintbound.checks.traits import Glance, traits_of
 from hintbound.history import audit_files
 from hintbound.history.audit_found import Found, Wanted
@@ -41,6 +41,19 @@ _MOST_AT_ONCE: Final = 8 << 20
 time."""
 
 Told = dict[str, dict[str, Seconds]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is done about lives with the same traits."""
+
+    looks: list[tuple[int, bool, bool]] = field(default_factory=list)
+    """The positions of checks that look at each; whether the check may concern it, and whether it may have
+    to be put aside."""
+    told: list[tuple[int, bool | Unknown]] = field(default_factory=list)
+    """The positions of those that need not, and what they say of each."""
+
+
 Slice = list[tuple[str, "array[int]"]]
 
 
@@ -107,7 +120,7 @@ class Worker:
         self._context = context
         self._wanted = wanted
         self._glance: Glance = {}
-        self._plans: dict[int, list[tuple[int, bool, bool]]] = {}
+        self._plans: dict[int, _Plan] = {}
         self._kept = _Kept(body_file(folder, number), stores + number)
         self._rows = spill.Writer(folder / f"rows-{number}", partitions)
         self._units = spill.Writer(folder / f"units-{number}", partitions)
@@ -143,11 +156,15 @@ class Worker:
         CannotStart."""
         tallies = [Tally(check) for check in self._checks]
         judged = Judged([])
+        alike: Counter[int] = Counter()
         for (namespace, name), rows in self._named(slices, judged):
             asked = [logged(row, shelf) for row in rows]
             for life in lives_of(asked, cluster=self._context.cluster, namespace=namespace, name=name):
-                judged.lives += 1
-                self._judge_life(life, tallies, judged.told)
+                alike[self._judge_life(life, tallies, judged.told)] += 1
+        judged.lives = alike.total()
+        for traits, count in alike.items():
+            for position, told in self._plans[traits].told:
+                judging.add_by_traits(tallies[position], told, count, self._context)
         judged.tallies = _sendable(tallies)
         return judged
 
@@ -175,14 +192,17 @@ class Worker:
             while groups:
                 yield groups.popitem()
 
-    def _judge_life(self, life: PodLife, tallies: Sequence[Tally], told: Told) -> None:
+    def _judge_life(self, life: PodLife, tallies: Sequence[Tally], told: Told) -> int:
+        """Have those checks look at a life that must; its traits, by which the others tell."""
         context = self._context
-        units: set[str] = set()
         traits = traits_of(life, context, self._glance)
         plan = self._plans.get(traits)
         if plan is None:
             plan = self._plans[traits] = self._plan(traits)
-        for position, may_concern, apart in plan:
+        if not plan.looks:
+            return traits
+        units: set[str] = set()
+        for position, may_concern, apart in plan.looks:
             tally = tallies[position]
             concerned = may_concern and judging.add_life(tally, life, context)
             if apart:
@@ -190,6 +210,7 @@ class Worker:
         for unit in units:
             row = _row(unit, life)
             self._units.add(_hash(unit, "") % self._units.partitions, row, len(life.requests))
+        return traits
 
     def _put_aside(
         self, tally: Tally, life: PodLife, units: set[str], told: Told, *, concerned: bool
@@ -203,15 +224,20 @@ class Worker:
         except Exception as error:
             judging.crashed(tally, error)
 
-    def _plan(self, traits: int) -> list[tuple[int, bool, bool]]:
+    def _plan(self, traits: int) -> _Plan:
         """Which checks lives with these traits may concern, and for which they may be put aside."""
-        plan = []
+        plan = _Plan()
         for position, check in enumerate(self._checks):
             may_concern = check.needs is None or bool(check.needs & traits)
             elsewhere = check.units is None or check.units.needs is None or bool(check.units.needs & traits)
             apart = judging.together(check, self._context) and (may_concern or elsewhere)
-            if may_concern or apart:
-                plan.append((position, may_concern, apart))
+            said = None
+            if may_concern and not apart and check.by_traits is not None:
+                said = check.by_traits(traits, self._context)
+            if said is not None:
+                plan.told.append((position, said))
+            elif may_concern or apart:
+                plan.looks.append((position, may_concern, apart))
         return plan
 
     def judge_together(self, slices: Slice, shelf: Shelf, told: Told, ends: Seconds) -> Judged:
