@@ -176,7 +176,7 @@ class KindCluster:
         folder, self._folder = self._folder, None
         if folder is None:
             return
-        assembly, self._assembly = self._assembly, None
+        assembly = self._assembly
         parts = list(assembly.components.values()) if assembly else []
         try:
             if assembly and not self._nodes.ours:
@@ -186,6 +186,7 @@ class KindCluster:
                 await assembly.proxies.close()
         finally:
             # Without an await up to the end of the folder: a second Ctrl-C cancels only the wait above.
+            self._assembly = None
             if self._guard:
                 self._guard.release()
             for part in parts:
