@@ -293,7 +293,7 @@ def repro(spec: str, behaviour: str, path: str = "", whom: Sequence[str] = ()) -
 
 def _likeness(run: Run) -> Iterator[str]:
     """The known ways to break a control plane that a failed run looks like."""
-    known = None if run.mutant else kill_matrix.shipped()
+    known = kill_matrix.shipped() if run.verdict is Verdict.FAIL and not run.mutant else None
     for name, alike in kill_matrix.looks_like(run, known)[:MOST_ALIKE] if known else ():
         yield (
             f"it looks like the mutant {name} ({alike:.0%} of what either breaks is broken by both): "
