@@ -7,6 +7,7 @@ import asyncio
 from hintbound.clusters import open_cluster, parse
 from hintbound.clusters.protocol import Proxied
 from hintbound.kube import resources
+from hintbound.kube.client import Client
 from hintbound.protocol import Actor
 from hintbound.proxy import of
 
@@ -32,5 +33,15 @@ async def test_every_component_works_behind_one_and_the_record_says_so() -> None
         assert hits["kube-controller-manager"] > 0
         assert author.connection.server != cluster.direct(Actor.AUTHOR).connection.server
         assert "kube-controller-manager reads and writes JSON, not protobuf" in cluster.deviations
+
+        through = Client(
+            (await cluster.proxy(Actor.OBSERVER)).connection(), actor=Actor.OBSERVER, user_agent="test"
+        )
+        cluster.book().add(
+            {"name": "late", "actor": "hintbound-observer", "do": {"delay": {"seconds": 0.01}}}
+        )
+        await through.request("GET", resources.PODS.path())
+        await through.aclose()
+        assert cluster.book().hits("late", Actor.OBSERVER) == 1
     finally:
         await cluster.close()

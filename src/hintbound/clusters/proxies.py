@@ -63,6 +63,12 @@ class Proxies:
             self._listening[actor, server] = await proxy.start()
         return self._listening[actor, server]
 
+    async def open_actors(self, server: str) -> None:
+        """From here on those of our own actors that rules name speak to a server through a proxy. Raises
+        CannotStart."""
+        for actor in Actor:
+            await self.open(actor, server)
+
     def between(self, actor: str, server: str) -> FaultProxy | None:
         """The one that an actor must go through, and that has been opened; None where there is none."""
         return self._listening.get((actor, server)) if self.stand_before(actor) else None

@@ -121,11 +121,6 @@ class Part:
         """Whether a list stands there."""
         return isinstance(self._node, yaml.SequenceNode)
 
-    @property
-    def is_mapping(self) -> bool:
-        """Whether a mapping stands there."""
-        return isinstance(self._node, yaml.MappingNode)
-
     def day(self) -> date:
         """A day without a time. Raises CannotStart."""
         value = self._scalar()

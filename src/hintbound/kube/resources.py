@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 _SAFE_IN_NAME: Final = ":@!$&'()*+,;="
 """What a path segment may hold as it is (RFC 3986); RBAC names such as `system:node` use the colon."""
+
+
+def behind_group(path: str) -> list[str]:
+    """The steps of an API path (without its query) behind group and version, unquoted; none for a path that
+    is about no resource: `/metrics`."""
+    parts = [unquote(part) if "%" in part else part for part in path.split("/") if part]
+    return parts[2:] if parts[:1] == ["api"] else parts[3:] if parts[:1] == ["apis"] else []
+
+
+def spoken_of(steps: Sequence[str]) -> tuple[str, str, str]:
+    """Resource (with subresource), namespace and name that such steps mean; empty where they do not tell."""
+    namespace = ""
+    if len(steps) >= 3 and steps[0] == "namespaces" and steps[2] not in ("status", "finalize"):
+        namespace, steps = steps[1], steps[2:]
+    resource, name, *subresource = [*steps, "", ""][: max(len(steps), 2)]
+    return "/".join((resource, *subresource)), namespace, name
 
 
 @dataclass(frozen=True, slots=True)

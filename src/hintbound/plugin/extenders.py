@@ -9,9 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from aiohttp import web
-
-_LOOPBACK = "127.0.0.1"
+from hintbound.plugin.served import LOOPBACK, served
 
 
 @dataclass
@@ -58,19 +56,10 @@ async def extender() -> AsyncIterator[Extender]:
     """An extender that serves on loopback, and lets every node pass until it is told otherwise."""
     played = Extender()
 
-    async def filtering(request: web.Request) -> web.Response:
-        return web.json_response(await played.answer(await request.json()))
-
-    app = web.Application(client_max_size=2**24)
-    app.router.add_post("/filter", filtering)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
-    await runner.setup()
-    try:
-        site = web.TCPSite(runner, _LOOPBACK, 0)
-        await site.start()
-        played.url = f"http://{_LOOPBACK}:{runner.addresses[0][1]}"
-        yield played
-    finally:
-        for event in played.held.values():
-            event.set()
-        await runner.cleanup()
+    async with served(played.answer, path="/filter") as port:
+        played.url = f"http://{LOOPBACK}:{port}"
+        try:
+            yield played
+        finally:
+            for event in played.held.values():
+                event.set()

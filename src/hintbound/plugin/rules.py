@@ -19,17 +19,12 @@ BITES_WITHIN: Final[Seconds] = 10.0
 
 
 class RuleInForce:
-    """A rule, and how often it bit."""
+    """A rule, and whether it bit."""
 
     def __init__(self, book: Book, name: str) -> None:
         self._book = book
         self._name = name
         self._tally: Tally = book.tally(name)
-
-    @property
-    def hits(self) -> int:
-        """How often it bit so far."""
-        return self._tally.hits.total()
 
     def release(self) -> None:
         """Let go what it holds; it acts no more."""

@@ -35,6 +35,9 @@ from hintbound.protocol import Actor, ComponentKind
 from hintbound.report.folder import RunFolder
 from hintbound.subjects import Subject
 
+_THROUGH_PROXY, _PAST_PROXIES = "through a proxy", "past every proxy"
+"""Ways to the first apiserver that are none of an apiserver's names."""
+
 
 class Named(Protocol):
     """What a component's listener is told of it."""
@@ -96,8 +99,7 @@ class Stage:
         """Components that ended by themselves and have not been started again, with their exit codes."""
         self._recorder = ClientRecorder(store, cluster=name)
         self._clients: dict[tuple[Actor, str | None], Client] = {}
-        self._through_proxies: dict[Actor, Client] = {}
-        self._past_proxies: dict[Actor, Client] = {}
+        """By actor and way: the name of an apiserver, None for the first, or one of the two below."""
         self._open = AsyncExitStack()
         self._started = False
 
@@ -164,10 +166,9 @@ class Stage:
 
     async def close(self) -> None:
         """End the recorders, then the cluster. May be called twice."""
-        for known in (self._clients, self._through_proxies, self._past_proxies):
-            for client in known.values():
-                await client.aclose()
-            known.clear()
+        for client in self._clients.values():
+            await client.aclose()
+        self._clients.clear()
         await self._open.aclose()
 
     async def _end(self) -> None:
@@ -199,19 +200,19 @@ class Stage:
         """A recorded client of this actor that speaks past every fault proxy."""
         if not isinstance(self.cluster, Proxied):
             return self.client(actor, user_agent)
-        if actor not in self._past_proxies:
-            self._past_proxies[actor] = self.cluster.direct(actor, self._recorder)
-        return self._past_proxies[actor].named(user_agent)
+        key = (actor, _PAST_PROXIES)
+        if key not in self._clients:
+            self._clients[key] = self.cluster.direct(actor, self._recorder)
+        return self._clients[key].named(user_agent)
 
     async def proxied(self, actor: Actor, user_agent: str) -> Client:
         """A recorded client of this actor that speaks through a fault proxy."""
         assert isinstance(self.cluster, Proxied), "a behaviour names what it needs: ACTOR_PROXY"
-        if actor not in self._through_proxies:
-            proxy = await self.cluster.proxy(actor)
-            self._through_proxies[actor] = Client(
-                proxy.connection(), actor=actor, user_agent=user_agent, tap=self._recorder
-            )
-        return self._through_proxies[actor].named(user_agent)
+        key = (actor, _THROUGH_PROXY)
+        if key not in self._clients:
+            connection = (await self.cluster.proxy(actor)).connection()
+            self._clients[key] = Client(connection, actor=actor, user_agent=user_agent, tap=self._recorder)
+        return self._clients[key].named(user_agent)
 
     async def add_apiserver(self, spec: ApiserverSpec) -> Component:
         """Start a further apiserver; what it logs is recorded as well."""

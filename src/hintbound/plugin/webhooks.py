@@ -9,21 +9,16 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-import ssl
-import tempfile
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
-from aiohttp import web
-
-from hintbound.clusters.embedded.pki import Authority
 from hintbound.plugin.arena import PATIENCE, Arena
 from hintbound.plugin.judgement import Unproven
+from hintbound.plugin.served import LOOPBACK, served
 from hintbound.protocol import SCHEDULER_USER, Seconds
+from hintbound.proxy import ServingAuthority
 
-_LOOPBACK: Final = "127.0.0.1"
 _LONGEST: Final = 30
 """Seconds; the longest that an apiserver waits for a webhook. What is held longer fails."""
 _LOOK: Seconds = 0.1
@@ -102,28 +97,15 @@ async def webhook(arena: Arena) -> AsyncIterator[Webhook]:
     otherwise. Raises Unproven."""
     played = Webhook()
 
-    async def reviewing(request: web.Request) -> web.Response:
-        return web.json_response(await played.answer(await request.json()))
-
-    app = web.Application(client_max_size=2**24)
-    app.router.add_post("/", reviewing)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
-    await runner.setup()
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            authority = Authority(Path(folder) / "pki")
-            pair = authority.server("webhook")
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(pair.cert, pair.key)
-            site = web.TCPSite(runner, _LOOPBACK, 0, ssl_context=context)
-            await site.start()
-            await arena.make(_manifest(arena.namespace, runner.addresses[0][1], authority.cert.read_bytes()))
-        await _active(arena, played)
-        yield played
-    finally:
-        for hold in played.held.values():
-            hold.release()
-        await runner.cleanup()
+    authority = ServingAuthority()
+    async with served(played.answer, tls=authority.context()) as port:
+        try:
+            await arena.make(_manifest(arena.namespace, port, authority.pem.encode()))
+            await _active(arena, played)
+            yield played
+        finally:
+            for hold in played.held.values():
+                hold.release()
 
 
 def _manifest(namespace: str, port: int, authority: bytes) -> dict[str, Any]:
@@ -131,7 +113,7 @@ def _manifest(namespace: str, port: int, authority: bytes) -> dict[str, Any]:
         {"apiGroups": [""], "apiVersions": ["v1"], "operations": [operation], "resources": [resource]}
         for operation, resource in _RULES
     ]
-    url, bundle = f"https://{_LOOPBACK}:{port}/", base64.b64encode(authority).decode()
+    url, bundle = f"https://{LOOPBACK}:{port}/", base64.b64encode(authority).decode()
     hook = {
         "name": "scenario.hintbound.dev",
         "clientConfig": {"url": url, "caBundle": bundle},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import ipaddress
 import ssl
 import tempfile
@@ -11,10 +10,9 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
-_LIFETIME = datetime.timedelta(days=30)
-_SLACK = datetime.timedelta(minutes=5)
+from hintbound.kube import certificates
 
 
 class ServingAuthority:
@@ -22,10 +20,8 @@ class ServingAuthority:
 
     def __init__(self) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = _name("hintbound-proxy-ca")
-        builder = _builder(self._name, self._name, self._key.public_key())
-        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        builder = builder.add_extension(_usage(authority=True), critical=True)
+        self._name = certificates.named("hintbound-proxy-ca")
+        builder = certificates.authority(self._name, self._key.public_key())
         self._certificate = builder.sign(self._key, hashes.SHA256())
 
     @property
@@ -38,13 +34,13 @@ class ServingAuthority:
         key = ec.generate_private_key(ec.SECP256R1())
         names: list[x509.GeneralName] = [x509.DNSName("localhost")]
         names += [x509.IPAddress(ipaddress.ip_address(ip)) for ip in ("127.0.0.1", "::1")]
-        builder = _builder(_name("hintbound-proxy"), self._name, key.public_key())
-        builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        builder = builder.add_extension(_usage(authority=False), critical=True)
-        builder = builder.add_extension(
-            x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False
+        builder = certificates.signed(
+            certificates.named("hintbound-proxy"),
+            self._name,
+            key.public_key(),
+            [ExtendedKeyUsageOID.SERVER_AUTH],
+            x509.SubjectAlternativeName(names),
         )
-        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
         certificate = builder.sign(self._key, hashes.SHA256())
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.set_alpn_protocols(["http/1.1"])
@@ -62,35 +58,3 @@ class ServingAuthority:
             )
             context.load_cert_chain(pair)
         return context
-
-
-def _name(common: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
-
-
-def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey
-) -> x509.CertificateBuilder:
-    now = datetime.datetime.now(datetime.UTC)
-    return x509.CertificateBuilder(
-        subject_name=subject,
-        issuer_name=issuer,
-        public_key=key,
-        serial_number=x509.random_serial_number(),
-        not_valid_before=now - _SLACK,
-        not_valid_after=now + _LIFETIME,
-    )
-
-
-def _usage(*, authority: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=True,
-        key_cert_sign=authority,
-        crl_sign=authority,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        encipher_only=False,
-        decipher_only=False,
-    )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qsl
+
+from hintbound.kube.resources import behind_group, spoken_of
 
 VERBS: Final = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 _BY_METHOD: Final = {
@@ -34,26 +36,14 @@ class Target:
 def target(method: str, path: str) -> Target:
     """Read a request line's method and target, as the apiserver reads it (k8s.io/apiserver RequestInfo)."""
     path, _, query = path.partition("?")
-    parts = [unquote(part) if "%" in part else part for part in path.split("/") if part]
+    steps = behind_group(path)
     verb = _BY_METHOD.get(method, method.lower())
-    if parts[:1] == ["api"] and len(parts) > 2:
-        del parts[:2]
-    elif parts[:1] == ["apis"] and len(parts) > 3:
-        del parts[:3]
-    else:
+    if not steps:
         return Target(verb, "", "", "")
-    watches = False
-    if parts[0] == "watch" and len(parts) > 1:  # the old form of a watch
-        del parts[0]
-        watches = True
-    namespace = ""
-    if len(parts) >= 2 and parts[0] == "namespaces":
-        if len(parts) >= 3 and parts[2] not in ("status", "finalize"):
-            namespace, parts = parts[1], parts[2:]
-        elif len(parts) >= 2:
-            namespace = parts[1]
-    name = parts[1] if len(parts) > 1 else ""
-    resource = f"{parts[0]}/{'/'.join(parts[2:])}" if len(parts) > 2 else parts[0]
+    watches = steps[0] == "watch" and len(steps) > 1  # the old form of a watch
+    resource, namespace, name = spoken_of(steps[1:] if watches else steps)
+    if not namespace and resource.partition("/")[0] == "namespaces":
+        namespace = name
     if not name:
         verb = _OF_COLLECTION.get(verb, verb)
     if query and verb in ("get", "list", "watch"):

@@ -276,13 +276,8 @@ class EmbeddedCluster:
         name = f"{ComponentKind.APISERVER}-{next(self._counter)}"
         part = self._built.apiserver(name, binary, version, self._built.hold(), tuning)
         await self._built.start(part)
-        await self._actors_behind_proxies(self._server(name))
+        await self._built.proxies.open_actors(self._server(name))
         return part
-
-    async def _actors_behind_proxies(self, server: str) -> None:
-        """From here on those of our own actors that rules name speak to a server through a proxy."""
-        for actor in Actor:
-            await self._built.proxies.open(actor, server)
 
     async def remove(self, component: Component) -> None:
         """End a component that was added, and forget it."""
@@ -341,7 +336,7 @@ class EmbeddedCluster:
         kwok = self._built.kwok(self._canary)
         await kwok.process.start()
         await _together(kwok.process.until_ready(READY_WITHIN), self._start_rest(apiserver))
-        await self._actors_behind_proxies(self.server)
+        await self._built.proxies.open_actors(self.server)
         await self._hang_up()  # what was opened before goes past the proxies
         self._register()
 

@@ -283,8 +283,7 @@ class KindCluster:
     async def _behind_proxies(self) -> None:
         """Who is named by the rules that the cluster was made with: our actors, and its own scheduler, in the
         place of which its very program runs here."""
-        for actor in Actor:
-            await self._built.proxies.open(actor, self._server)
+        await self._built.proxies.open_actors(self._server)
         await self._hang_up()  # what was opened before goes past the proxies
         if self._built.proxies.stand_before(ComponentKind.SCHEDULER):
             own = SchedulerSpec(self.scheduler_name)

@@ -18,7 +18,7 @@ import orjson
 from hintbound.errors import CannotStart
 from hintbound.history.audit_lines import about_pods, event_fields
 from hintbound.history.events import Source
-from hintbound.history.recorders.losses import Losses
+from hintbound.history.recorders.losses import Losses, Witness
 from hintbound.history.recorders.tail import Tail
 from hintbound.history.store import Store
 from hintbound.protocol import Seconds
@@ -31,7 +31,7 @@ _BUSY_TICKS: Final = 40
 """A log that spoke within this many ticks is likely to speak again: look more often."""
 
 
-class AuditRecorder:
+class AuditRecorder(Witness):
     """Follows the audit logs of one cluster. `async with` records; its end takes in the rest."""
 
     source: Final = Source.AUDIT
@@ -52,16 +52,6 @@ class AuditRecorder:
         self._copy_path = copy
         self._copy = -1
         self._task: asyncio.Task[None] | None = None
-
-    @property
-    def gaps(self) -> list[str]:
-        """What was missed so far, in words."""
-        return self._losses.gaps
-
-    @property
-    def trouble(self) -> str:
-        """Why nothing is recorded any more; empty while all is well."""
-        return self._losses.trouble
 
     def follow(self, log: Path) -> None:
         """Record one more log, from its first line on; a log that is followed already is left as it is."""

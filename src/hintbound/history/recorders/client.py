@@ -7,19 +7,19 @@ joins the two.
 from __future__ import annotations
 
 from typing import Any, Final
-from urllib.parse import unquote
 
 import orjson
 
 from hintbound.errors import CannotStart
 from hintbound.history.events import Kind, Source
-from hintbound.history.recorders.losses import Losses
+from hintbound.history.recorders.losses import Losses, Witness
 from hintbound.history.store import Store
 from hintbound.kube.errors import KubeError, TransportError
 from hintbound.kube.exchange import Call, Outcome
+from hintbound.kube.resources import behind_group, spoken_of
 
 
-class ClientRecorder:
+class ClientRecorder(Witness):
     """Records what clients of one cluster ask and are answered; one serves any number of clients."""
 
     source: Final = Source.CLIENT
@@ -28,16 +28,6 @@ class ClientRecorder:
         self.cluster = cluster
         self._store = store
         self._losses = Losses(store, source=self.source, cluster=cluster)
-
-    @property
-    def gaps(self) -> list[str]:
-        """What was missed so far, in words."""
-        return self._losses.gaps
-
-    @property
-    def trouble(self) -> str:
-        """Why nothing is recorded any more; empty while all is well."""
-        return self._losses.trouble
 
     def start(self, call: Call) -> None:
         """A request is about to be sent."""
@@ -66,7 +56,7 @@ class ClientRecorder:
     def _append(self, kind: Kind, call: Call, data: dict[str, Any]) -> None:
         if self.trouble:
             return
-        resource, namespace, name = _target(call.path)
+        resource, namespace, name = spoken_of(behind_group(call.path))
         body = data.get("body") if isinstance(data.get("body"), dict) else {}
         metadata = body.get("metadata") if body else None
         metadata = metadata if isinstance(metadata, dict) else {}
@@ -125,14 +115,3 @@ def _summary(body: Any) -> Any:
     if isinstance(body, dict) and isinstance(items := body.get("items"), list):
         return {"kind": body.get("kind"), "metadata": body.get("metadata"), "itemCount": len(items)}
     return body
-
-
-def _target(path: str) -> tuple[str, str, str]:
-    """Resource (with subresource), namespace and name that an API path speaks of; empty where it does not."""
-    parts = [unquote(part) for part in path.split("/") if part]
-    parts = parts[2:] if parts[:1] == ["api"] else parts[3:] if parts[:1] == ["apis"] else []
-    namespace = ""
-    if len(parts) >= 3 and parts[0] == "namespaces" and parts[2] not in ("status", "finalize"):
-        namespace, parts = parts[1], parts[2:]
-    resource, name, subresource = *parts[:2], *[""] * (2 - len(parts[:2])), "/".join(parts[2:])
-    return "/".join(filter(None, (resource, subresource))), namespace, name

@@ -10,6 +10,22 @@ from hintbound.history.events import Kind, Source
 from hintbound.history.store import Store
 
 
+class Witness:
+    """What every recorder tells of what it lost; see Recorder."""
+
+    _losses: Losses
+
+    @property
+    def gaps(self) -> list[str]:
+        """What was missed so far, in words."""
+        return self._losses.gaps
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing is recorded any more; empty while all is well."""
+        return self._losses.trouble
+
+
 class Losses:
     """A recorder's losses, kept in memory and written to the history where it still can be."""
 

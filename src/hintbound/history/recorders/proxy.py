@@ -10,12 +10,12 @@ from typing import Any, Final
 
 from hintbound.errors import CannotStart
 from hintbound.history.events import Kind, Source
-from hintbound.history.recorders.losses import Losses
+from hintbound.history.recorders.losses import Losses, Witness
 from hintbound.history.store import Store
 from hintbound.protocol import Seconds
 
 
-class ProxyRecorder:
+class ProxyRecorder(Witness):
     """Records what the proxies of one cluster pass on; one serves any number of them."""
 
     source: Final = Source.PROXY
@@ -24,16 +24,6 @@ class ProxyRecorder:
         self.cluster = cluster
         self._store = store
         self._losses = Losses(store, source=self.source, cluster=cluster)
-
-    @property
-    def gaps(self) -> list[str]:
-        """What was missed so far, in words."""
-        return self._losses.gaps
-
-    @property
-    def trouble(self) -> str:
-        """Why nothing is recorded any more; empty while all is well."""
-        return self._losses.trouble
 
     def passed(
         self,

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Self
 
 from hintbound.history.events import Kind, Source
-from hintbound.history.recorders.losses import Losses
+from hintbound.history.recorders.losses import Losses, Witness
 from hintbound.history.store import Store
 from hintbound.kube import Client, Informer, Json, Resource
 from hintbound.kube.changes import Change, ChangeType, Subscription
@@ -27,7 +27,7 @@ _KINDS: Final = {
 }
 
 
-class WatchRecorder:
+class WatchRecorder(Witness):
     """Watches pods and nodes of one cluster. `async with` returns once what there is has been listed."""
 
     source: Final = Source.WATCH
@@ -50,16 +50,6 @@ class WatchRecorder:
         ]
         self._tasks: list[asyncio.Task[None]] = []
         self._open = contextlib.AsyncExitStack()
-
-    @property
-    def gaps(self) -> list[str]:
-        """What was missed so far, in words."""
-        return self._losses.gaps
-
-    @property
-    def trouble(self) -> str:
-        """Why nothing is recorded any more; empty while all is well."""
-        return self._losses.trouble
 
     async def __aenter__(self) -> Self:
         """Begin.

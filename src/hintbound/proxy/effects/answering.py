@@ -84,12 +84,6 @@ class Swallow(RequestEffect):
     verbs: ClassVar[frozenset[str]] = WRITES
     ends: ClassVar[bool] = True
 
-    @classmethod
-    def of(cls, part: Part) -> Self:
-        """See Effect."""
-        part.fields()
-        return cls()
-
     async def apply(self, act: Act, request: Request, proceed: Proceed) -> Answer:
         """See OnRequest."""
         act.hit("swallowed")
@@ -142,12 +136,6 @@ class ResetBefore(RequestEffect):
 
     ends: ClassVar[bool] = True
 
-    @classmethod
-    def of(cls, part: Part) -> Self:
-        """See Effect."""
-        part.fields()
-        return cls()
-
     async def apply(self, act: Act, request: Request, proceed: Proceed) -> Answer:
         """See OnRequest."""
         act.hit("reset before it was forwarded")
@@ -161,12 +149,6 @@ class DropAnswer(RequestEffect):
     generals)."""
 
     verbs: ClassVar[frozenset[str]] = ANY - {"watch"}
-
-    @classmethod
-    def of(cls, part: Part) -> Self:
-        """See Effect."""
-        part.fields()
-        return cls()
 
     async def apply(self, act: Act, request: Request, proceed: Proceed) -> Answer:
         """See OnRequest."""

@@ -75,7 +75,17 @@ class OnObjects(Effect, Protocol):
         """What stands in place of an object in a list, or of one that was asked for; None to leave it out."""
 
 
-class RequestEffect:
+class _Plain:
+    """What takes no options."""
+
+    @classmethod
+    def of(cls, part: Part) -> Self:
+        """See Effect."""
+        part.fields()
+        return cls()
+
+
+class RequestEffect(_Plain):
     """The defaults of OnRequest."""
 
     key: ClassVar[str]
@@ -93,7 +103,7 @@ class RequestEffect:
         """See OnRequest."""
 
 
-class ObjectEffect:
+class ObjectEffect(_Plain):
     """The defaults of OnObjects."""
 
     key: ClassVar[str]

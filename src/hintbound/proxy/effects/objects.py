@@ -51,12 +51,6 @@ class HideObjects(ObjectEffect):
     verbs: ClassVar[frozenset[str]] = frozenset({"list", "watch"})
     needs_object: ClassVar[bool] = True
 
-    @classmethod
-    def of(cls, part: Part) -> Self:
-        """See Effect."""
-        part.fields()
-        return cls()
-
     async def event(self, act: Act, stream: Stream, event: Event) -> Sequence[Event]:
         """See OnObjects."""
         act.hit(f"an event {event.type} was hidden")

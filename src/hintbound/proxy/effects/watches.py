@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
@@ -32,12 +33,6 @@ _EXPIRED = {
 @dataclass(frozen=True, slots=True)
 class DropEvents(ObjectEffect):
     """Events never arrive, and the watch goes on."""
-
-    @classmethod
-    def of(cls, part: Part) -> Self:
-        """See Effect."""
-        part.fields()
-        return cls()
 
     async def event(self, act: Act, stream: Stream, event: Event) -> Sequence[Event]:
         """See OnObjects."""
@@ -72,12 +67,6 @@ class PauseEvents(ObjectEffect):
     does."""
 
     bookmarks: ClassVar[bool] = True
-
-    @classmethod
-    def of(cls, part: Part) -> Self:
-        """See Effect."""
-        part.fields()
-        return cls()
 
     async def event(self, act: Act, stream: Stream, event: Event) -> Sequence[Event]:
         """See OnObjects."""
@@ -175,11 +164,10 @@ class Freeze(ObjectEffect):
         return replace(request, path=f"{path}?{urlencode(wanted)}")
 
 
-@effect("closeWatch")
 @dataclass(frozen=True, slots=True)
-class CloseWatch(ObjectEffect):
-    """Ends watches, as the apiserver does when their time is up: those that are open when the rule is added
-    and each that is opened while it is in force; with `at: event`, in place of the first event that fits."""
+class _Ending(ObjectEffect, ABC):
+    """Ends watches: those that are open when the rule is added and each that is opened while it is in force;
+    with `at: event`, in place of the first event that fits."""
 
     at_event: bool
 
@@ -196,45 +184,38 @@ class CloseWatch(ObjectEffect):
     async def opened(self, act: Act, stream: Stream) -> None:
         """See OnObjects."""
         if not self.at_event and act.tally.allows(act.actor, None):
-            act.hit("closed")
-            stream.close()
+            self.end(act, stream, None)
 
     async def event(self, act: Act, stream: Stream, event: Event) -> Sequence[Event]:
         """See OnObjects."""
-        act.hit(_said(event, "the watch was closed in its place"))
-        stream.close()
+        self.end(act, stream, event)
         return ()
+
+    @abstractmethod
+    def end(self, act: Act, stream: Stream, event: Event | None) -> None:
+        """End one, in place of an event or of none."""
+
+
+@effect("closeWatch")
+@dataclass(frozen=True, slots=True)
+class CloseWatch(_Ending):
+    """Ends watches, as the apiserver does when their time is up: those that are open when the rule is added
+    and each that is opened while it is in force; with `at: event`, in place of the first event that fits."""
+
+    def end(self, act: Act, stream: Stream, event: Event | None) -> None:
+        """See _Ending."""
+        act.hit(_said(event, "the watch was closed in its place") if event else "closed")
+        stream.close()
 
 
 @effect("expireWatch")
 @dataclass(frozen=True, slots=True)
-class ExpireWatch(ObjectEffect):
+class ExpireWatch(_Ending):
     """Ends watches with an ERROR event that holds the Status 410 Expired; when, as for closeWatch. (410 in
     answer to the request itself: `reply: {status: 410}`.)"""
 
-    at_event: bool
-
-    @property
-    def upon_events(self) -> bool:
-        """See OnObjects."""
-        return self.at_event
-
-    @classmethod
-    def of(cls, part: Part) -> Self:
-        """See Effect."""
-        return cls(_at_event(part))
-
-    async def opened(self, act: Act, stream: Stream) -> None:
-        """See OnObjects."""
-        if not self.at_event and act.tally.allows(act.actor, None):
-            self._expire(act, stream)
-
-    async def event(self, act: Act, stream: Stream, event: Event) -> Sequence[Event]:
-        """See OnObjects."""
-        self._expire(act, stream)
-        return ()
-
-    def _expire(self, act: Act, stream: Stream) -> None:
+    def end(self, act: Act, stream: Stream, event: Event | None) -> None:
+        """See _Ending."""
         if not stream.json:
             act.unreadable("an ERROR event cannot be written into a watch that is not JSON")
             return
